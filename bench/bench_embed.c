@@ -1,8 +1,11 @@
 /* The embedding and its inverse, about a centre as `fit` writes it and without one, as a fraction of the machine's
- * fastest copy of the same bytes; whitened maps as a fraction of the multiply-adds it can do; gradients of a layer.
+ * fastest copy of the same bytes, also on AVX2 where the machine has more; whitened maps as a fraction of the multiply-adds it
+ * can do; gradients of a layer.
  *
  *   build/bench/bench_embed [MiB of input and output, default 256] [rounds of a pass, default 5] [passes, default 8] */
+#define _GNU_SOURCE
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +184,22 @@ static void print_table(types of, size_t threads, const seconds *best) {
   }
 }
 
+static void print_dims(void) {
+  printf("#in  out                 threads");
+  for (size_t i = 0; i < DIMS; i++) printf(" %5zu", dims[i]);
+  printf("\n");
+}
+
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+
+static void print_tables(seconds table[PAIRS][DIMS], size_t threads, size_t bytes) {
+  for (size_t i = 0; i < PAIRS; i++) {
+    print_table(pairs[i], threads, table[i]);
+    if (pairs[i].out == CPB_F32 && pairs[i].in > CPB_F64)
+      print_beside(pairs[i], threads, table[i], table[0], bytes);
+  }
+}
+
 static const size_t whitened_dims[] = {128, 784};
 enum { WHITENED_DIMS = sizeof whitened_dims / sizeof *whitened_dims };
 
@@ -278,22 +297,47 @@ static void print_layer(size_t d, cpb_dtype dtype, const seconds *best) {
 
 /* More rounds for the fitted map of floats: the cost of a centre is a small difference. */
 enum { FITTED_ROUNDS = 2 };
-enum { PAIRS = sizeof pairs / sizeof *pairs, THREADS = 2, LAYER_FIRST = 7, LAYER_END = DIMS - 1, REALS = 2 };
+enum { THREADS = 2, LAYER_FIRST = 7, LAYER_END = DIMS - 1, REALS = 2 };
+
+/* The ways that the table is measured: one thread, two, and one on AVX2. */
+enum { ONE_THREAD, TWO_THREADS, ON_AVX2, WAYS };
 
 /* Everything is measured in several passes, minutes apart, and the best is kept: other load on the machine slows
  * computing more than copying. */
 typedef struct results {
-  seconds table[THREADS][PAIRS][DIMS];
+  seconds table[WAYS][PAIRS][DIMS];
   seconds layer[LAYER_END][REALS];
   whitened_seconds whitened[WHITENED_DIMS];
 } results;
 
-static void pass(size_t bytes, int rounds, const cpb_exec *exec, results *best) {
-  for (size_t t = 0; t < THREADS; t++)
+/* The instruction set of a way; `own` is what the caller asked for, or NULL. */
+static void choose_isa(size_t way, const char *own) {
+  if (way == ON_AVX2)
+    setenv("CPB_ISA", "avx2", 1);
+  else if (own != NULL)
+    setenv("CPB_ISA", own, 1);
+  else
+    unsetenv("CPB_ISA");
+}
+
+/* Whether AVX2 is there, and not the best that is. */
+static bool has_avx2_beside(const char *own) {
+  const char *best = cpb_isa_name();
+  choose_isa(ON_AVX2, own);
+  bool beside = strcmp(cpb_isa_name(), "avx2") == 0 && strcmp(best, "avx2") != 0;
+  choose_isa(ONE_THREAD, own);
+  return beside;
+}
+
+static void pass(size_t bytes, int rounds, const cpb_exec *exec, const char *own, results *best) {
+  for (size_t way = 0; way < (has_avx2_beside(own) ? WAYS : ON_AVX2); way++) {
+    choose_isa(way, own);
     for (size_t i = 0; i < PAIRS; i++)
       for (size_t k = 0; k < DIMS; k++)
-        measure(dims[k], pairs[i], bytes, i == 0 ? FITTED_ROUNDS * rounds : rounds, t == 0 ? NULL : exec,
-                &best->table[t][i][k]);
+        measure(dims[k], pairs[i], bytes, i == 0 ? FITTED_ROUNDS * rounds : rounds,
+                way == TWO_THREADS ? exec : NULL, &best->table[way][i][k]);
+  }
+  choose_isa(ONE_THREAD, own);
   for (size_t k = LAYER_FIRST; k < LAYER_END; k++)
     for (size_t real = 0; real < REALS; real++)
       measure_layer(dims[k], real == 0 ? CPB_F32 : CPB_F64, bytes, rounds, &best->layer[k][real]);
@@ -305,26 +349,24 @@ int main(int argc, char **argv) {
   size_t bytes = (argc > 1 ? (size_t)atoi(argv[1]) : 256) << 20;
   int rounds = argc > 2 ? atoi(argv[2]) : 5, passes = argc > 3 ? atoi(argv[3]) : 8;
   static results best;
+  const char *asked = getenv("CPB_ISA");
+  char *own = asked == NULL ? NULL : strdup(asked); /* the environment will be changed */
   cpb_pool *pool;
   if (cpb_pool_new(THREADS, &pool, NULL) != CPB_OK) return 1;
   for (int i = 0; i < passes; i++) {
     if (isatty(STDERR_FILENO)) fprintf(stderr, "pass %d of %d\r", i + 1, passes);
-    pass(bytes, rounds, cpb_pool_exec(pool), &best);
+    pass(bytes, rounds, cpb_pool_exec(pool), own, &best);
   }
   bench_print_machine();
   printf(
       "# fraction of a non-temporal copy that reads and writes as many bytes (1.00 = as fast as copying)\n");
   printf("# of bare: rows per second about a centre beside the same map without it; rows, of f32's: beside "
          "f32\n");
-  printf("#in  out                 threads");
-  for (size_t i = 0; i < DIMS; i++) printf(" %5zu", dims[i]);
-  printf("\n");
-  for (size_t t = 0; t < THREADS; t++)
-    for (size_t i = 0; i < PAIRS; i++) {
-      print_table(pairs[i], t + 1, best.table[t][i]);
-      if (pairs[i].out == CPB_F32 && pairs[i].in > CPB_F64)
-        print_beside(pairs[i], t + 1, best.table[t][i], best.table[t][0], bytes);
-    }
+  for (size_t way = 0; way < (has_avx2_beside(own) ? WAYS : ON_AVX2); way++) {
+    if (way == ON_AVX2) printf("# avx2\n");
+    if (way != TWO_THREADS) print_dims();
+    print_tables(best.table[way], way == TWO_THREADS ? 2 : 1, bytes);
+  }
   printf("# a layer, one thread, fraction of the copy that reads and writes as many bytes\n");
   printf("#         d   forward    from x    from y   inverse\n");
   for (size_t k = LAYER_FIRST; k < LAYER_END; k++)
@@ -336,5 +378,6 @@ int main(int argc, char **argv) {
     for (size_t k = 0; k < WHITENED_DIMS; k++) print_whitened(whitened_dims[k], &best.whitened[k]);
   }
   cpb_pool_free(pool);
+  free(own);
   return 0;
 }

@@ -123,23 +123,21 @@ def blocks(D):
         some = [(1024, 1), (1024, 2), (2048, 1), (2048, 2), (2048, 4), (4096, 8)]
     if D > 4096:
         some = [(D, 4), (D, 8), (D, 16)]
-    return [(numbers, warps, 0, True) for numbers, warps in some if numbers >= D]
+    return [(numbers, warps, 0) for numbers, warps in some if numbers >= D]
 
 
-def runs(size, d, D):
-    """Runs of rows that are tried: numbers, warps, the numbers that neighbouring threads are apart, and one thread per row or not."""
+def runs(size, D):
+    """Runs of rows that are tried: numbers, warps, and the numbers that neighbouring threads are apart."""
     narrow, wide = max(1, 4 // size), 16 // size
     rows = {1: ((512, 4), (1024, 4), (2048, 8)), 2: ((256, 4), (512, 4), (1024, 4)), 4: ((256, 4), (512, 4), (128, 2)),
             16: ((64, 2), (128, 4), (128, 2), (256, 4)), 64: ((64, 2), (128, 4), (64, 4)), 128: ((64, 2), (64, 4), (32, 2))}
     for count, warps in next((some for most, some in rows.items() if D <= most), ()):
-        yield from ((count * D, warps, word, True) for word in ((narrow, wide) if D <= 16 else (narrow,)))
-    if d * size % 16 == 0 and D <= 128:
-        yield from ((numbers, warps, narrow, False) for numbers, warps in ((1024, 2), (2048, 2), (2048, 4)) if numbers >= 8 * D)
+        yield from ((count * D, warps, word) for word in ((narrow, wide) if D <= 16 else (narrow,)))
 
 
 def shapes(name, d):
     D = 1 << (d - 1).bit_length()
-    return [*blocks(D), *runs(TYPES[name].itemsize, d, D)]
+    return [*blocks(D), *runs(TYPES[name].itemsize, D)]
 
 
 def with_shape(shape):

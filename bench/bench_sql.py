@@ -2,7 +2,8 @@
 """capball in databases: make bench-sql, or tools/test-sql bench [ROWS [COLUMNS]]; 1000000 x 96 by default.
 
 PostgreSQL: capball_fit and capball_embed of all rows, compared with avg(x[1]), .., avg(x[d]) and with sum(x[1]).
-DuckDB: rows per second of capball_embed, compared with `capball embed` on the same rows as an .npy file.
+DuckDB: rows per second of capball_embed, summed or stored as a table, compared with `capball embed` on the same rows as
+an .npy file, and with storing the rows themselves.
 All of a group take turns; the best of each is reported, and the ratios.
 """
 import os
@@ -66,21 +67,33 @@ def bench_postgresql(rows):
         server.stop()
 
 
-def bench_duckdb(rows):
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
+def duckdb_of(way, rows):
+    con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    if way == "extension":
+        con.execute(f"LOAD '{BUILD}/duckdb/capball.duckdb_extension'")
+    else:
         capball.duckdb.register(con)
-        lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
-        t = pa.table({"x": lists}) # noqa: F841, read by DuckDB
-        con.execute("CREATE TABLE t AS SELECT * FROM t")
+    t = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])}) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE t AS SELECT * FROM t")
+    return con
+
+
+def bench_duckdb(rows):
+    ways = ["Python"] + ["extension"] * (BUILD / "duckdb/capball.duckdb_extension").exists()
+    with tempfile.TemporaryDirectory() as folder:
+        connections = {way: duckdb_of(way, rows) for way in ways}
         np.save(f"{folder}/rows.npy", rows)
         Path(f"{folder}/map.json").write_text(text := capball.SphereMap.fit(rows).to_json())
-        seconds = best({
-            "DuckDB": lambda: con.execute("CREATE OR REPLACE TABLE y AS SELECT capball_embed($1, x) AS y FROM t", [text]),
-            "command": lambda: subprocess.run([BUILD / "capball", "embed", "-q", "-m", "map.json", "rows.npy", "-o", "y.npy"], cwd=folder, check=True),
-            "fit in DuckDB": lambda: con.execute("SELECT capball_fit(x) FROM t").fetchall()})
+        embed = [BUILD / "capball", "embed", "-q", "-m", "map.json", "rows.npy", "-o", "y.npy"]
+        jobs = {"capball embed": lambda: subprocess.run(embed, cwd=folder, check=True)}
+        for way, con in connections.items():
+            jobs |= {f"{way}, embed, sum": lambda con=con: con.execute("SELECT sum(capball_embed($1, x)[1]) FROM t", [text]).fetchall(),
+                     f"{way}, embed, table": lambda con=con: con.execute("CREATE OR REPLACE TABLE y AS SELECT capball_embed($1, x) AS y FROM t", [text]),
+                     f"{way}, copy, table": lambda con=con: con.execute("CREATE OR REPLACE TABLE y AS SELECT x::FLOAT[] AS y FROM t"),
+                     f"{way}, fit": lambda con=con: con.execute("SELECT capball_fit(x) FROM t").fetchall()}
+        seconds = best(jobs)
         for name, value in seconds.items():
-            print(f"{name:38} {value:8.2f} s {len(rows) / value:12.0f} rows/s")
-        print(f"rows per second, capball_embed in DuckDB / capball embed = {seconds['command'] / seconds['DuckDB']:.2f}")
+            print(f"DuckDB  {name:26} {value:8.2f} s {len(rows) / value:12.0f} rows/s, / capball embed = {seconds['capball embed'] / value:.2f}")
 
 
 def main():

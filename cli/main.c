@@ -85,9 +85,15 @@ static int run_group(const char *word, const char *list, bool help) {
   return CLI_USAGE;
 }
 
-static int print_version(void) {
+static void print_plan(void) {
+  char text[CPB_PLAN_SIZE];
+  for (size_t line = 0; cpb_isa_plan(line, text, sizeof text); line++) printf("  %s\n", text);
+}
+
+static int print_version(bool verbose) {
   printf("capball %s\nloops: %s\nHDF5: %s\ngz: %s\nzst: %s\n", cpb_version(), cpb_isa_name(),
          CLI_HDF5 ? "yes" : "no", CLI_GZ ? "yes" : "no", CLI_ZST ? "yes" : "no");
+  if (verbose) printf("rows:\n"), print_plan();
   return finish_output(&(cli_job){0}, CLI_OK);
 }
 
@@ -146,7 +152,8 @@ int main(int argc, char **argv) {
     return CLI_USAGE;
   }
   const char *verb = argv[1];
-  if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) return print_version();
+  if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0)
+    return print_version(argc > 2 && strcmp(argv[2], "-v") == 0);
   if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) verb = "help";
   char two_words[64];
   snprintf(two_words, sizeof two_words, "%s %s", verb, argc > 2 ? argv[2] : "");

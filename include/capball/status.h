@@ -5,6 +5,7 @@
 #ifndef CAPBALL_STATUS_H
 #define CAPBALL_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -86,6 +87,13 @@ CPB_API const char *cpb_version(void);
  *  view. The environment variable CPB_ISA selects another one that the processor supports. All of them give
  *  identical bits. */
 CPB_API const char *cpb_isa_name(void);
+
+enum { CPB_PLAN_SIZE = 160 };
+
+/** Line `line` (0, 1, ..) of the plan of that instruction set: which loop serves rows of which types and
+ *  lengths, embedding and inverse. The first line that matches applies. False after the last line.
+ *  text  size bytes, the caller's; CPB_PLAN_SIZE is enough */
+CPB_API bool cpb_isa_plan(size_t line, char *text, size_t size);
 
 /** Frees memory that a call returned as plain bytes or text (`char **text`, `void **bytes`).
  *  Objects have their own _free functions. NULL is allowed. */

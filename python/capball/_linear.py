@@ -152,7 +152,7 @@ def _map_of(step: Any, d: int) -> SphereMap | None:
     if hasattr(step, "map_"):
         return step.map_
     if type(step).__module__ == "capball.torch" and type(step).__name__ == "Sphere":
-        return SphereMap(d, step.s)
+        return step.map(d)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
+from ._hits import Neighbors
 from ._map import write_whole
 from .dual import Ball, Cap, Ellipsoid, Region
 
@@ -178,7 +179,7 @@ class Sketch(_Artefact, _core.Sketch):
         return Estimator.of(self, codes)
 
     def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,
-               threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+               threads: int | None = None) -> Neighbors:
         """(distances, ids) of the k nearest rows.
 
         By their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose codes are
@@ -191,11 +192,11 @@ class Sketch(_Artefact, _core.Sketch):
             count = min(candidates or 10 * k, len(codes))
         if self.kind == "principal":
             found = self.prepare(codes).search(queries, k, base=base, candidates=count, threads=threads)
-            return found.distances, found.ids
+            return Neighbors(found.distances, found.ids)
         if isinstance(count, str):
             raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
         bits, ids = _core.hamming_knn(codes, self.encode(queries), k if base is None else count, threads)
-        return (bits, ids) if base is None else _core.rerank(base, queries, ids, k, None, threads)
+        return Neighbors(bits, ids) if base is None else Neighbors(*_core.rerank(base, queries, ids, k, None, threads))
 
     def _facts(self) -> dict[str, str]:
         return {"bits": str(self.bits), "d": str(self.d), "s": f"{self.s:.6g}", "kind": self.kind}

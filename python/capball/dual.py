@@ -168,7 +168,9 @@ class Cap(_Shown):
 
     def scores(self, y: Any, out: Any = None) -> np.ndarray:
         """score >= 0 is inside, one for each row y of the sphere."""
-        return _core.cap_scores(y, self.p, self.b, self.sigma, self.a, out)
+        sigma = max(0.0, (1 - self.b) * (1 + self.b)) ** 0.5 if np.isnan(self.sigma) else self.sigma
+        a = self.b + float(self.p[-1]) if np.isnan(self.a) else self.a
+        return _core.cap_scores(y, self.p, self.b, sigma, a, out)
 
     def _facts(self) -> dict[str, str]:
         return {"p": _short(self.p), "b": f"{self.b:.4g}"}

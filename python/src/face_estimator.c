@@ -17,7 +17,6 @@ static void free_prepared(void *held) {
   PyMem_Free(p);
 }
 
-static void estimator_dealloc(PyObject *self) { face_release(self, free_prepared); }
 static const cpb_estimator *held(PyObject *self) {
   return ((prepared *)((face_object *)self)->held)->estimator;
 }
@@ -30,7 +29,7 @@ static PyObject *hold(PyTypeObject *type, cpb_estimator *estimator, PyObject *sk
   }
   Py_INCREF(sketch);
   *p = (prepared){estimator, sketch};
-  return face_hold(type, p, free_prepared, ((face_object *)sketch)->d, rows);
+  return face_hold(type, p, ((face_object *)sketch)->d, rows);
 }
 
 static PyObject *estimator_of(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -171,14 +170,11 @@ static PyMethodDef estimator_methods[] = {
     FACE_METHOD("bounds", estimator_bounds, "estimate, low and high of the distance to every code"),
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot estimator_slots[] = {{Py_tp_dealloc, estimator_dealloc},
-                                        {Py_tp_methods, estimator_methods},
-                                        {Py_tp_getset, estimator_getset},
-                                        {Py_tp_doc, "codes prepared for search by estimates"},
-                                        {0, NULL}};
+static face_kind estimator_kind = {.name = "Estimator",
+                                   .doc = "codes prepared for search by estimates",
+                                   .free_held = free_prepared,
+                                   .methods = estimator_methods,
+                                   .facts = estimator_getset,
+                                   .base = true};
 
-static PyType_Spec estimator_spec = {
-    "capball._core.Estimator", sizeof(face_object), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, estimator_slots};
-
-int face_add_estimator(PyObject *module) { return face_add_type(module, &estimator_spec) != NULL ? 0 : -1; }
+int face_add_estimator(PyObject *module) { return face_add_kind(module, &estimator_kind); }

@@ -6,10 +6,9 @@
 #include "sql_error.h"
 #include "sql_rows.h"
 
-static PyTypeObject *object_type;
+static face_kind object_kind;
 
 static void free_object(void *held) { sql_object_free(held); }
-static void object_dealloc(PyObject *self) { face_release(self, free_object); }
 
 static const char *kind_name(int kind) {
   static const char *const names[] = {"map", "model", "region"};
@@ -31,7 +30,7 @@ static PyObject *new_object(FACE_CALL) {
   cpb_error error;
   cpb_status status = sql_object_new((sql_kind)kind, text, (size_t)length, &object, &error);
   if (status != CPB_OK) return face_fail(status, &error);
-  return face_hold(object_type, object, free_object, 0, (size_t)kind);
+  return face_hold(object_kind.type, object, 0, (size_t)kind);
 }
 
 /* ---- calls */
@@ -195,13 +194,10 @@ static PyMethodDef object_methods[] = {
     FACE_METHOD("call", object_call, "(vectors, numbers) of a function of databases for every row"),
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot object_slots[] = {{Py_tp_dealloc, object_dealloc},
-                                     {Py_tp_methods, object_methods},
-                                     {Py_tp_doc, "a map, a model or a region for the functions of databases"},
-                                     {0, NULL}};
-
-static PyType_Spec object_spec = {"capball._core.SqlObject", sizeof(face_object), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, object_slots};
+static face_kind object_kind = {.name = "SqlObject",
+                                .doc = "a map, a model or a region for the functions of databases",
+                                .free_held = free_object,
+                                .methods = object_methods};
 
 static PyMethodDef functions[] = {
     FACE_METHOD("sql_object", new_object, "a map, a model or a region from its JSON"),
@@ -209,6 +205,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_sql(PyObject *module) {
-  object_type = face_add_type(module, &object_spec);
-  return object_type != NULL ? PyModule_AddFunctions(module, functions) : -1;
+  return face_add_kind(module, &object_kind) == 0 ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -95,9 +95,25 @@ def test_units_are_balls():
     layer, sphere = CapLinear(2, 5), Sphere(s=1.5)
     x = torch.randn(400, 2, dtype=torch.float64)
     inside = layer.double()(sphere(x)) > 0
-    for unit, region in enumerate(layer.regions(sphere.s)):
+    for unit, region in enumerate(layer.regions(sphere)):
         sure = abs(layer(sphere(x))[:, unit].detach()) > 1e-6
         np.testing.assert_array_equal((region.scores(x) >= 0)[sure], inside[:, unit][sure])
+
+
+def test_regions_need_the_sphere():
+    torch.manual_seed(2)
+    center = torch.tensor([3.0, -1.0], dtype=torch.float64)
+    net = torch.nn.Sequential(Sphere(s=0.7, center=center), CapLinear(2, 3)).double()
+    x = center + torch.randn(300, 2, dtype=torch.float64)
+    inside = (net(x) >= 0).numpy()
+    for regions in (net[1].regions(net), net[1].regions(net[0]), capball.ball_of(net)):
+        found = np.stack([region.scores(x) >= 0 for region in regions], axis=1)
+        sure = abs(net(x).detach().numpy()) > 1e-6
+        np.testing.assert_array_equal(found[sure], inside[sure])
+    with pytest.raises(TypeError):
+        net[1].regions()
+    with pytest.raises(TypeError, match="must be the Sphere before this layer"):
+        net[1].regions(torch.nn.Sequential(net[1]))
 
 
 def test_inverse():

@@ -1,5 +1,4 @@
 import doctest
-import json
 import subprocess
 
 import duckdb
@@ -9,14 +8,24 @@ import pytest
 
 import capball
 import capball.duckdb
-from conftest import BUILD, FULL, sorted_rows, up_to_checksum, without_list
+from conftest import BUILD, FULL, full_only, sorted_rows, up_to_checksum, without_list
 
 
-@pytest.fixture
-def con():
-    with duckdb.connect() as connection:
+EXTENSION = BUILD / "duckdb" / "capball.duckdb_extension"
+
+
+@pytest.fixture(params=["python", "extension"])
+def con(request):
+    """The functions of the Python package, and those of the extension."""
+    if request.param == "extension" and not EXTENSION.exists():
+        pytest.skip("the DuckDB extension is not built")
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute("SET threads = 4")
-        yield capball.duckdb.register(connection)
+        if request.param == "python":
+            capball.duckdb.register(connection)
+        else:
+            connection.execute(f"LOAD '{EXTENSION}'")
+        yield connection
 
 
 def table_of(rows):
@@ -129,6 +138,37 @@ def hostile(text, model):
         yield "map: ", f"SELECT capball_embed($1, {x})", text[:cut]
 
 
+def test_the_extension_also_takes_doubles(table, rows, command):
+    if not one(table, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'"):
+        pytest.skip("functions in Python are for floats")
+    assert one(table, "SELECT capball_fit(x::DOUBLE[]) FROM t") == command.map(rows.astype(float))
+    assert one(table, "SELECT capball_fit(x ORDER BY row) FILTER (row < 100) FROM t") == command.map(rows[:100])
+
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096
+
+
+@full_only
+def test_no_memory_is_lost_over_many_calls(table):
+    text, model = one(table, "SELECT capball_fit(x) FROM t"), one(table, "SELECT capball_svdd(x, 0.1) FROM t")
+
+    def work():
+        table.execute("SELECT count(capball_embed($1, x)), count(capball_cap($1, x, 1)) FROM t, range(70)", [text]).fetchall()
+        table.execute("SELECT count(m) FROM (SELECT capball_fit([i, j]::FLOAT[]) AS m FROM range(500) a(i), range(2) b(j) GROUP BY i)").fetchall()
+        for _, sql, *arguments in hostile(text, model):
+            with pytest.raises(duckdb.Error):
+                one(table, sql, *arguments)
+
+    for _ in range(3):
+        work()
+    before = resident()
+    for _ in range(3):
+        work()
+    assert resident() - before < 16 << 20
+
+
 def test_hostile_input_is_an_error_with_a_message(table):
     text, model = one(table, "SELECT capball_fit(x) FROM t"), one(table, "SELECT capball_svdd(x, 0.1) FROM t")
     for message, sql, *arguments in hostile(text, model):
@@ -138,7 +178,7 @@ def test_hostile_input_is_an_error_with_a_message(table):
 
 
 def test_a_parquet_file_is_fitted_embedded_and_scored_in_one_statement(con, tmp_path):
-    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 50_000, 96)).astype(np.float32)
+    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 20_000, 96)).astype(np.float32)
     t = table_of(rows) # noqa: F841, read by DuckDB
     con.execute(f"COPY t TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
     con.execute(f"""COPY (WITH fitted AS MATERIALIZED (SELECT capball_fit(x) AS map, capball_enclosing_ball(x) AS ball FROM '{tmp_path}/rows.parquet')

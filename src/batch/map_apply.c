@@ -124,7 +124,7 @@ static void plan(application *a, bool stream) {
       .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->taken[embedding]},
       .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
       .careful = careful};
-  if (has_loop(rows->map, out.dtype)) a->loop = rows->loops->rows(&a->job);
+  if (has_loop(rows->map, out.dtype)) a->loop = cpb_rows_of(rows->loops, &a->job);
 }
 
 /* Rows per block; the special loops process several ranges of a block at once, a whitening needs whole blocks. */

@@ -52,11 +52,8 @@ static void fill_pairs(const sample *s, cpb_cosines *c) {
 }
 
 static cpb_status embed(const sample *s, double scale, const cpb_exec *exec, cpb_error *error) {
-  cpb_map_options options = {.size = sizeof options};
+  cpb_map_options options = {.size = sizeof options, .d = s->d, .s = scale};
   cpb_map *map = NULL;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = s->d;
-  options.s = scale;
   cpb_status status = cpb_map_new(&options, &map, error);
   if (status == CPB_OK)
     status = cpb_map_embed(map, cpb_rows(s->rows, CPB_F64, s->n, s->d),
@@ -124,15 +121,11 @@ cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
   cpb_cosines found = none;
   cpb_statistics *statistics = NULL;
   cpb_statistics_result facts;
-  cpb_statistics_fit_options gathering;
   if (cosines == NULL) return cpb_fail_missing(error, "cosines");
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "cosines options", error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
   if (status != CPB_OK) return status;
-  cpb_statistics_fit_options_init(&gathering, sizeof gathering);
-  gathering.sample = o.sample;
-  gathering.seed = o.seed;
-  gathering.skip_bad = o.skip_bad;
+  cpb_statistics_fit_options gathering = {.sample = o.sample, .seed = o.seed, .skip_bad = o.skip_bad};
   found.s = o.s;
   status = cpb_gather_columns(&passes, &gathering, &statistics, &facts, error);
   if (status == CPB_OK) status = find(&facts, &found, NULL, error);

@@ -62,8 +62,7 @@ static unsigned passes_of(const cpb_map_fit_options *o) {
 }
 
 size_t cpb_map_fit_passes(const cpb_map_fit_options *options) {
-  cpb_map_fit_options o;
-  cpb_map_fit_options_init(&o, sizeof o);
+  cpb_map_fit_options o = defaults;
   return cpb_sized_take(&o, sizeof o, options, "map fit options", NULL) == CPB_OK ? passes_of(&o) : 0;
 }
 
@@ -108,11 +107,7 @@ static cpb_status begin(fitting *f, const cpb_map_fit_options *options, cpb_map 
 
 static cpb_status find_statistics(fitting *f, cpb_error *error) {
   if (!f->p.statistics) return CPB_OK;
-  cpb_statistics_fit_options options;
-  cpb_statistics_fit_options_init(&options, sizeof options);
-  options.sample = f->o.sample;
-  options.seed = f->o.seed;
-  options.skip_bad = f->o.skip_bad;
+  cpb_statistics_fit_options options = {.sample = f->o.sample, .seed = f->o.seed, .skip_bad = f->o.skip_bad};
   cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
   if (status == CPB_OK && f->p.norms) status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
   f->report.rows = f->facts.rows;
@@ -205,14 +200,13 @@ static bool center_in_floats(const fitting *f, double *floats) {
 }
 
 static cpb_status make_map(const fitting *f, cpb_map **map, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = f->d;
-  options.s = f->s;
-  options.center = f->center;
-  options.pole = f->o.pole;
-  options.whiten = f->W;
-  options.columns = f->o.columns;
+  cpb_map_options options = {.size = sizeof options,
+                             .d = f->d,
+                             .s = f->s,
+                             .center = f->center,
+                             .pole = f->o.pole,
+                             .whiten = f->W,
+                             .columns = f->o.columns};
   double *floats = NULL;
   if (f->o.centring == CPB_CENTRE_MEAN && f->W == NULL && f->facts.sample.dtype != CPB_F64) {
     floats = malloc(f->d * sizeof *floats);
@@ -296,15 +290,11 @@ static cpb_status sum_directions(fitting *f, direction_pass *p, cpb_error *error
 }
 
 static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
   if (p->count == 0) return cpb_fail_no_rows(error);
   double *mean = calloc(p->d, sizeof *mean);
   if (mean == NULL) return cpb_fail_memory(error, "%zu columns", p->d);
   for (size_t k = 0; k < p->d; k++) mean[k] = cpb_exact_mean(&p->whole.sum[k], p->count);
-  options.d = p->d - 1;
-  options.s = 1;
-  options.toward = mean;
+  cpb_map_options options = {.size = sizeof options, .d = p->d - 1, .s = 1, .toward = mean};
   cpb_status status = cpb_norm(mean, p->d) < 1e-12
                           ? cpb_fail(error, CPB_WHY_NO_MEAN_DIRECTION, "rows",
                                      "the directions cancel out: they have no mean direction")

@@ -244,9 +244,8 @@ cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
                          const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
   cpb_norm_fit norms;
-  cpb_norms_fit_options o;
+  cpb_norms_fit_options o = defaults;
   cpb_norms_report found = {.size = sizeof found, .min = NAN, .mean = NAN, .median = NAN, .max = NAN};
-  cpb_norms_fit_options_init(&o, sizeof o);
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "norms fit options", error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
   if (status != CPB_OK) return status;

@@ -14,11 +14,7 @@ typedef struct sampled {
 static cpb_status read_sample(cpb_source *source, const char *name, size_t rows, uint64_t seed, bool skip_bad,
                               double from, double to, sampled *s, const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  cpb_statistics_fit_options options;
-  cpb_statistics_fit_options_init(&options, sizeof options);
-  options.sample = rows;
-  options.seed = seed;
-  options.skip_bad = skip_bad;
+  cpb_statistics_fit_options options = {.sample = rows, .seed = seed, .skip_bad = skip_bad};
   cpb_status status = cpb_passes_init(&passes, source, 1, exec, error);
   if (status != CPB_OK) return status;
   passes.name = name;

@@ -25,8 +25,7 @@ static bool takes_norms(const cpb_sketch_fit_options *o) {
 }
 
 static cpb_status take_map(fitting *f, const cpb_source *rows, cpb_error *error) {
-  cpb_map_options map;
-  cpb_map_options_init(&map, sizeof map);
+  cpb_map_options map = {.size = sizeof map};
   cpb_map_describe(f->o.map, &map);
   cpb_status status = cpb_check_source_cols(rows, "rows", map.d, error);
   if (status != CPB_OK) return status;
@@ -48,11 +47,8 @@ static void take_facts(fitting *f) {
 }
 
 static cpb_status gather(fitting *f, cpb_error *error) {
-  cpb_statistics_fit_options options;
-  cpb_statistics_fit_options_init(&options, sizeof options);
-  options.sample = f->o.sample;
-  options.seed = f->training.seed;
-  options.skip_bad = f->o.skip_bad;
+  cpb_statistics_fit_options options = {
+      .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
   cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
   if (status == CPB_OK && takes_norms(&f->o))
     status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);

@@ -107,10 +107,9 @@ cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_
 cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
                               cpb_statistics **statistics, const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  cpb_statistics_fit_options o;
+  cpb_statistics_fit_options o = defaults;
   if (statistics == NULL) return cpb_fail_missing(error, "statistics");
   *statistics = NULL;
-  cpb_statistics_fit_options_init(&o, sizeof o);
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "statistics fit options", error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
   return status == CPB_OK ? gather_columns(&passes, &o, statistics, error) : status;

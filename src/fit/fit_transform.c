@@ -21,11 +21,8 @@ static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transfo
 /* *statistics owns the centre. */
 static cpb_status find_center(cpb_passes *passes, cpb_transform_options *options, cpb_statistics **statistics,
                               cpb_error *error) {
-  cpb_statistics_fit_options gathering;
+  cpb_statistics_fit_options gathering = {.skip_bad = passes->skip_bad};
   cpb_statistics_result facts;
-  cpb_statistics_fit_options_init(&gathering, sizeof gathering);
-  gathering.sample = 0;
-  gathering.skip_bad = passes->skip_bad;
   cpb_status status = cpb_gather_columns(passes, &gathering, statistics, &facts, error);
   if (status == CPB_OK) options->center = facts.mean;
   return status;

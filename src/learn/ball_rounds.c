@@ -813,8 +813,7 @@ static void make(cpb_state *s, void **object, cpb_ball_options *options, size_t 
 
 static void carry(cpb_state *s, void **object) {
   cpb_ball_rounds *rounds = *object;
-  cpb_ball_options options;
-  cpb_ball_options_init(&options, sizeof options);
+  cpb_ball_options options = defaults;
   cpb_state_begin(s, &kind);
   size_t d = cpb_state_size(s, s->reading ? 0 : rounds->d);
   cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);

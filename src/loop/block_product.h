@@ -4,9 +4,8 @@
 
 #include "loop/table.h"
 
-/* a b, elements addressed as in cpb_tile; rows a multiple of CPB_TILE_ROWS, cols of CPB_TILE_COLS.
- * k is cut every CPB_PRODUCT_DEPTH terms, which keeps a panel of b in the first cache and the chains of
- * sums short. */
+/* a b, elements addressed as in cpb_tile; rows a multiple of CPB_TILE_ROWS, cols of CPB_TILE_COLS. k is divided every
+ * CPB_PRODUCT_DEPTH terms, which keeps a panel of b in the first-level cache and the chains of sums short. */
 enum { CPB_PRODUCT_DEPTH = 96 };
 
 typedef struct cpb_product {
@@ -19,13 +18,13 @@ typedef struct cpb_product {
   size_t c_row;
 } cpb_product;
 
-/* Memory that is wanted soon: every tile fetches `step` bytes more of it into the second cache. */
+/* Memory that is needed soon: every tile prefetches `step` more bytes of it into the second-level cache. */
 typedef struct cpb_ahead {
   const char *at, *end;
   size_t step;
 } cpb_ahead;
 
-/* c = a b, whatever c held; meanwhile ahead[0] is fetched to be read, ahead[1] to be written. */
+/* c = a b; c is overwritten. Meanwhile ahead[0] is prefetched for reading, ahead[1] for writing. */
 void cpb_product_set(const cpb_loops *loops, const cpb_product *product, cpb_ahead ahead[2]);
 /* c += a b */
 void cpb_product_add(const cpb_loops *loops, const cpb_product *product);

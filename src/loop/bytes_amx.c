@@ -1,9 +1,7 @@
-/* Products of bytes for processors with AMX, which multiply tiles of 16 rows, 64 numbers and 16 columns; the amx
- * table takes them. Two tiles of rows by two of columns share what is loaded, and rows are looked at when all
- * columns of 32 of them are there.
+/* Products of bytes for processors with AMX, which multiply tiles of 16 rows, 64 numbers and 16 columns; used by the amx table.
+ * Two tiles of rows by two of columns share their loads, and rows are compared when all columns of 32 of them are complete.
  *
- * The system gives a process the registers for tiles when it asks; asked once, whatever asks next finds the
- * answer here. */
+ * A process must request the tile registers from the system; the result of the first request is cached. */
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <immintrin.h>
@@ -63,8 +61,7 @@ static void configure_tiles(void) {
   _tile_loadconfig(&shape);
 }
 
-/* Those of a row's values, from its start on, that are above their thresholds. Seldom any is, so that this is
- * asked first. */
+/* The columns of a row whose values are above their thresholds. That is rare, so it is tested first. */
 static inline uint64_t finish_row(int32_t from, const __m512i threshold[VECTORS], int32_t *value) {
   __m512i start = _mm512_set1_epi32(from), sum[VECTORS];
   __mmask16 mask[VECTORS];
@@ -89,7 +86,7 @@ static inline void load_thresholds(const cpb_panel_bytes *p, __m512i threshold[V
   for (size_t v = 0; v < VECTORS; v++) threshold[v] = _mm512_loadu_si512(p->threshold + 16 * v);
 }
 
-/* The rows that come next are in the second cache: fetched while these are looked at. */
+/* The next rows are in the second-level cache: prefetched while these are compared. */
 static inline void fetch_row(const cpb_panel_bytes *p, size_t row) {
   enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, MOST = 4 };
   const int8_t *a = p->a + cpb_bytes_at(p->words, row, 0);
@@ -97,9 +94,9 @@ static inline void fetch_row(const cpb_panel_bytes *p, size_t row) {
     _mm_prefetch((const char *)(a + lines * NEXT_LINE), _MM_HINT_T0);
 }
 
-/* Rows of which all products are there. */
+/* Rows whose products are complete. */
 typedef struct looking {
-  size_t row, at, share; /* the first, how many have been looked at, and how many are at a time */
+  size_t row, at, share; /* the first, how many have been compared, and how many at a time */
   tile_values *value;
 } looking;
 
@@ -119,7 +116,8 @@ static inline void look_at_some(const cpb_panel_bytes *p, looking *l, size_t cou
   }
 }
 
-/* Products of 32 rows with 32 columns. The tiles take their time, in which rows before these are looked at. */
+/* Products of 32 rows with 32 columns. Tile instructions have a long latency, during which earlier rows are compared.
+ * */
 static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
                      tile_values *value, looking *before) {
   enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };
@@ -154,13 +152,13 @@ static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *val
   look_at_some(p, before, PAIR);
 }
 
-/* So many rows at a time that all have been looked at when the last line is multiplied. */
+/* As many rows at a time that all have been compared when the last line is multiplied. */
 static size_t share_of(const cpb_panel_bytes *p) {
   size_t lines = (p->words + LINE_WORDS - 1) / LINE_WORDS, halves = 1 + (p->columns > 2 * TILE_ROWS);
   return PAIR / (lines * halves) + 1;
 }
 
-/* Tiles are for long rows: a line of 64 numbers takes its time however many of them are there. */
+/* Tiles suit long rows: a line of 64 numbers takes the same time however many of them are used. */
 void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
   enum { SHORT = LINE_WORDS / 2 };
   _Alignas(64) tile_values value[2][PAIR];

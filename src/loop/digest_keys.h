@@ -1,10 +1,10 @@
-/* What all digest loops share. A digest tells rows that were changed from those that were not, by accident or by another
- * program; it is no protection against somebody who looks for two sets of rows with one digest.
+/* Shared by all digest loops. A digest detects rows that were changed by accident or by another program; it does not protect
+ * against an attacker who searches for two sets of rows with the same digest.
  *
- * Eight sums of 64 bits run over stripes of 64 bytes. Of a word w in lane i, of stripe s of a round of DIGEST_ROUND,
+ * Eight sums of 64 bits run over stripes of 64 bytes. For a word w in lane i, of stripe s of a round of DIGEST_ROUND,
  *   sums[i] += low32(w^k) high32(w^k),  sums[i^1] += w,  k = digest_keys[s+i]
- * and after a round each sum is folded, keyed and multiplied, so that what came before counts otherwise than what comes
- * next. The rest of the bytes, with zeros behind them, is one more stripe. */
+ * and after a round each sum is folded, keyed and multiplied, so that the order of rounds matters. The remaining bytes, padded
+ * with zeros, are one more stripe. */
 #ifndef CPB_LOOP_DIGEST_KEYS_H
 #define CPB_LOOP_DIGEST_KEYS_H
 
@@ -13,9 +13,9 @@
 #include "loop/table.h"
 
 enum { DIGEST_ROUND = 16 };
-#define DIGEST_FACTOR 0x9e3779b1u /* of 32 bits, odd */
+#define DIGEST_FACTOR 0x9e3779b1u /* 32 bits, odd */
 
-/* splitmix64 from 0 on: the keys of a round and those of its end, then the sums before the first. */
+/* splitmix64 from 0: the keys of a round and of its end, then the initial sums. */
 static const uint64_t digest_keys[DIGEST_ROUND + CPB_DIGEST_LANES] = {
     0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec, 0x1b39896a51a8749b,
     0x53cb9f0c747ea2ea, 0x2c829abe1f4532e1, 0xc584133ac916ab3c, 0x3ee5789041c98ac3, 0xf3b8488c368cb0a6,

@@ -1,4 +1,4 @@
-/* The digest of bytes, as it is defined. */
+/* The digest of bytes, by its definition. */
 #ifndef CPB_LOOP_DIGEST_PLAIN_H
 #define CPB_LOOP_DIGEST_PLAIN_H
 

@@ -3,7 +3,7 @@
 #define CPB_LOOP_DIGEST_WIDE_H
 
 #include "loop/digest_keys.h"
-#include "loop/lanes_u64.h"
+#include "loop/lanes.h"
 
 enum { DIGEST_VECTORS = CPB_DIGEST_LANES / VEC_U64 };
 

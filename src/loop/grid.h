@@ -1,5 +1,5 @@
-/* Rows on a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
- * their squares are whole numbers below 2^24 in each lane (cpb_grid_most columns), exact in float. */
+/* Rows rounded to a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
+ * their squares are integers below 2^24 in each lane (cpb_grid_most columns), exact in float. */
 #ifndef CPB_LOOP_GRID_H
 #define CPB_LOOP_GRID_H
 
@@ -9,7 +9,7 @@
 
 #include "loop/table.h"
 
-/* Sixteen lanes in the compilers' own vectors: left to itself, gcc takes four at a time. */
+/* Sixteen lanes in the compiler's vector extension: otherwise gcc uses vectors of four. */
 typedef float grid_f32 __attribute__((vector_size(CPB_LANES * sizeof(float))));
 typedef int32_t grid_i32 __attribute__((vector_size(CPB_LANES * sizeof(int32_t))));
 typedef int8_t grid_i8 __attribute__((vector_size(CPB_LANES)));
@@ -23,13 +23,13 @@ static float add_float_lanes(const grid_f32 *lanes) {
   return two[0] + two[1];
 }
 
-/* The first `count` numbers, at most sixteen, and zeros. */
+/* The first `count` numbers, at most sixteen, then zeros. */
 static inline __attribute__((always_inline)) void grid_load(const float *x, size_t count, grid_f32 *to) {
   if (count >= CPB_LANES) {
     memcpy(to, x, sizeof *to);
     return;
   }
-#ifdef LANE_INLINE /* a lane header came first */
+#ifdef LANES_PARTS /* a lane header is included */
   lanes_f32 part = part_f32(x, 0, count);
 #else
   float part[CPB_LANES] = {0};
@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) void grid_load(const float *x, size
   memcpy(to, &part, sizeof *to);
 }
 
-/* Floats >= 0 are ordered as their bits are, and the largest of whole numbers is found in any order. */
+/* Floats >= 0 are ordered like their bits, and the maximum of integers does not depend on the order. */
 static float reach(float *restrict z, const float *restrict center, size_t n) {
   int32_t largest = 0;
   for (size_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static float reach(float *restrict z, const float *restrict center, size_t n) {
   return size;
 }
 
-/* A row about its centres: sums of squares and the largest bits so far, lane by lane. */
+/* A row minus its centres: sums of squares and the largest bits so far, per lane. */
 typedef struct number_lanes {
   grid_f32 square;
   grid_i32 largest;
@@ -91,14 +91,14 @@ static float number(const float *restrict x, size_t n, float unit, const float *
   return size;
 }
 
-/* Sums of a row's codes, of their squares and of what is left, lane by lane. */
+/* Sums of the codes of a row, of their squares and of the squared rounding errors, per lane. */
 typedef struct grid_sums {
   grid_f32 sum, square, left;
 } grid_sums;
 
 static inline __attribute__((always_inline)) void grid_lanes(const grid_f32 *z, float per_step,
                                                              grid_sums *sums, int8_t *to) {
-  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest whole number */
+  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
   grid_f32 steps = *z * per_step, code = (steps + to_whole) - to_whole, rest = steps - code;
   sums->sum += code;
   sums->square += code * code;
@@ -117,8 +117,7 @@ static void grid(const float *restrict z, size_t n, float per_step, int8_t *rest
     grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
   }
   float sum = add_float_lanes(&sums.sum), square = add_float_lanes(&sums.square);
-  bool known =
-      sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not so of numbers that are not finite */
+  bool known = sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not for numbers that are not finite */
   about->sum = known ? (int32_t)sum : 0;
   about->square = known ? (int32_t)square : 0;
   about->rest = known ? add_float_lanes(&sums.left) : INFINITY;

@@ -2,7 +2,7 @@
 #ifndef CPB_LOOP_HAMMING_WIDE_H
 #define CPB_LOOP_HAMMING_WIDE_H
 
-#include "loop/lanes_u64.h"
+#include "loop/lanes.h"
 
 enum { GROUP_VECTORS = CPB_CODE_GROUP / VEC_U64 };
 

@@ -1,4 +1,4 @@
-/* The lanes of the instruction set whose header came before, or else that a file is compiled for. */
+/* The lane header of the instruction set that was included before, or else of the one the file is compiled for. */
 #ifndef CPB_LOOP_LANES_H
 #define CPB_LOOP_LANES_H
 

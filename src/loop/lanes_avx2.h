@@ -17,10 +17,10 @@ typedef struct lanes_f64 {
   __m256d q0, q1, q2, q3;
 } lanes_f64;
 
-/* Rows walked side by side, whose sums fit in sixteen registers, and whether stores can pass the cache. */
-enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 2, LANES_BYPASS = true };
+/* Rows that are summed together, so that sums fit in sixteen registers, and whether non-temporal stores are used. */
+enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 1, LANES_BYPASS = true };
 
-/* What a walk needs of the machine: a line fetched early, and an end to what was stored past the cache. */
+/* Prefetch of a cache line, and the fence after non-temporal stores. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 LANE_INLINE void lanes_fence(void) { _mm_sfence(); }
 
@@ -50,13 +50,14 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return (lanes_f32){_mm256_cvtph_ps(_mm_loadu_si128(x)), _mm256_cvtph_ps(_mm_loadu_si128(x + 1))};
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   const float *x = p;
   return (lanes_f32){_mm256_maskload_ps(x, lane_mask(0, from, to)),
                      _mm256_maskload_ps(x + 8, lane_mask(8, from, to))};
 }
-/* Bytes have no masked load here: two loads from the ends of what may be read meet in the middle. */
+/* AVX2 has no masked load of bytes: two loads from the ends of the readable range meet in the middle. */
 LANE_INLINE __m128i bytes_at(__m128i bytes, size_t lane) {
   __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   return _mm_shuffle_epi8(bytes, _mm_sub_epi8(lanes, _mm_set1_epi8((char)lane)));
@@ -145,7 +146,7 @@ LANE_INLINE lanes_f64 add_square_f32(lanes_f64 sum, const void *p) {
                      add_square_of_4(sum.q2, x + 8), add_square_of_4(sum.q3, x + 12)};
 }
 
-/* the same of lanes, by way of memory: compilers would take them from registers */
+/* the same of lanes, through memory: from registers it costs twice as much */
 LANE_INLINE lanes_f64 lanes_add_square(lanes_f64 sum, lanes_f32 x) {
   _Alignas(32) float line[CPB_LANES];
   _mm256_store_ps(line, x.low);
@@ -255,15 +256,74 @@ LANE_INLINE double lanes_sum(lanes_f64 x) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
+/* lanes_sum() of four rows at once, from where lane j has been added to j+8 and j+4. */
+enum { FOLDED_ROWS = 4 };
+LANE_INLINE void lanes_folded_sums(const __m256d *x, double *sums) {
+  __m256d even =
+      _mm256_add_pd(_mm256_permute2f128_pd(x[0], x[2], 0x20), _mm256_permute2f128_pd(x[0], x[2], 0x31));
+  __m256d odd =
+      _mm256_add_pd(_mm256_permute2f128_pd(x[1], x[3], 0x20), _mm256_permute2f128_pd(x[1], x[3], 0x31));
+  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)));
+}
+
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef __m256d vec_f64;
 enum { VEC_F64 = 4, TILE_VECTORS = 2 };
 
-LANE_INLINE vec_f64 vec_load(const double *p) { return _mm256_loadu_pd(p); }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return _mm256_set1_pd(x); }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
+LANE_INLINE vec_f64 vec_load_f64(const double *p) { return _mm256_loadu_pd(p); }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { _mm256_storeu_pd(p, x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return _mm256_set1_pd(x); }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return _mm256_add_pd(x, y); }
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
+
+#define LANES_PICK
+/* Lanes of two vectors a and b: index j < VEC_F64 is lane j of a, then those of b follow. Permutations use the lowest
+ * three bits, the choice between a and b the sign. */
+typedef __m256i vec_index;
+LANE_INLINE vec_index vec_index_of_f32(const int32_t *at) {
+  __m256i index = _mm256_loadu_si256((const void *)at);
+  return _mm256_or_si256(index, _mm256_slli_epi32(index, 28));
+}
+LANE_INLINE __m256 vec_pick_f32(__m256 a, vec_index index, __m256 b) {
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, index), _mm256_permutevar8x32_ps(b, index),
+                          _mm256_castsi256_ps(index));
+}
+LANE_INLINE vec_index vec_index_of_f64(const int32_t *at) {
+  int32_t halves[2 * VEC_F64];
+  for (size_t i = 0; i < 2 * VEC_F64; i++) halves[i] = 2 * at[i / 2] + (int32_t)(i % 2);
+  return vec_index_of_f32(halves);
+}
+LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) {
+  return _mm256_castps_pd(vec_pick_f32(_mm256_castpd_ps(a), index, _mm256_castpd_ps(b)));
+}
+/* Every `stride`th number. */
+LANE_INLINE vec_f64 vec_gather_f64(const double *p, size_t stride) {
+  return _mm256_setr_pd(p[0], p[stride], p[2 * stride], p[3 * stride]);
+}
+LANE_INLINE __m256 vec_gather_f32(const float *p, size_t stride) {
+  __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_i32gather_ps(p, _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)stride)), 4);
+}
+/* The first `count` lanes, the others 0. */
+typedef __m256d vec_mask;
+LANE_INLINE vec_mask vec_mask_of(size_t count) { return _mm256_castsi256_pd(wide_mask(0, 0, count)); }
+LANE_INLINE vec_f64 vec_keep(vec_mask mask, vec_f64 x) { return _mm256_and_pd(mask, x); }
+/* x, or x - y computed in the type of both, as doubles */
+LANE_INLINE vec_f64 vec_wide_f64(const double *x) { return vec_load_f64(x); }
+LANE_INLINE vec_f64 vec_wide_f32(const float *x) { return _mm256_cvtps_pd(_mm_loadu_ps(x)); }
+LANE_INLINE vec_f64 vec_wide_less_f64(const double *x, const double *y) {
+  return _mm256_sub_pd(vec_load_f64(x), vec_load_f64(y));
+}
+LANE_INLINE vec_f64 vec_wide_less_f32(const float *x, const float *y) {
+  return _mm256_cvtps_pd(_mm_sub_ps(_mm_loadu_ps(x), _mm_loadu_ps(y)));
+}
+LANE_INLINE unsigned vec_above_f64(vec_f64 x, vec_f64 y) {
+  return (unsigned)_mm256_movemask_pd(_mm256_cmp_pd(x, y, _CMP_GT_OQ));
+}
+LANE_INLINE void vec_store_narrow(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_narrow(float *p, vec_f64 x) { _mm_stream_ps(p, _mm256_cvtpd_ps(x)); }
+LANE_INLINE void vec_stream_f64(double *p, vec_f64 x) { _mm256_stream_pd(p, x); }
+LANE_INLINE void vec_stream_f32(float *p, __m256 x) { _mm256_stream_ps(p, x); }
 
 /* Vectors of floats, for products with panels. */
 typedef __m256 vec_f32;
@@ -277,6 +337,34 @@ LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm256_max_ps(x, 
 /* bit j: x_j > y_j */
 LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
   return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GT_OQ));
+}
+
+/* Words of codes. Bits are counted by a table of half bytes. */
+typedef __m256i vec_u64;
+enum { VEC_U64 = 4 };
+
+LANE_INLINE vec_u64 vec_load_u64(const uint64_t *p) { return _mm256_load_si256((const void *)p); }
+LANE_INLINE void vec_store_u64(uint64_t *p, vec_u64 x) { _mm256_store_si256((void *)p, x); }
+LANE_INLINE vec_u64 vec_spread_u64(uint64_t x) { return _mm256_set1_epi64x((long long)x); }
+LANE_INLINE vec_u64 vec_xor_u64(vec_u64 x, vec_u64 y) { return _mm256_xor_si256(x, y); }
+LANE_INLINE vec_u64 vec_add_u64(vec_u64 x, vec_u64 y) { return _mm256_add_epi64(x, y); }
+LANE_INLINE vec_u64 vec_ones_u64(vec_u64 x) {
+  __m256i low = _mm256_set1_epi8(15),
+          table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1,
+                                   2, 2, 3, 2, 3, 3, 4);
+  __m256i bytes = _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
+                                  _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
+  return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
+}
+/* Unaligned load; lanes i and i^1 swapped; low32(x) low32(y). */
+LANE_INLINE vec_u64 vec_any_u64(const void *p) { return _mm256_loadu_si256(p); }
+LANE_INLINE vec_u64 vec_swap_u64(vec_u64 x) { return _mm256_shuffle_epi32(x, 0x4e); }
+LANE_INLINE vec_u64 vec_product_u32(vec_u64 x, vec_u64 y) { return _mm256_mul_epu32(x, y); }
+LANE_INLINE vec_u64 vec_right_u64(vec_u64 x, int bits) { return _mm256_srli_epi64(x, bits); }
+LANE_INLINE vec_u64 vec_left_u64(vec_u64 x, int bits) { return _mm256_slli_epi64(x, bits); }
+/* Signed comparison: distances and limits are far below 2^63. */
+LANE_INLINE unsigned vec_below_u64(vec_u64 x, vec_u64 y) {
+  return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(y, x)));
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* The double-precision loops, in ordinary C: included once per instruction set by a stub that
- * compiles it with that set's flags. The fixed inner loops over 16 lanes are what the compiler turns
- * into vectors; they also fix the order of every sum. */
+/* The double-precision loops, in ordinary C: included by one stub per instruction set, which is compiled with the
+ * flags of that set. The fixed inner loops over 16 lanes are vectorised by the compiler; they also fix the order of
+ * every sum. */
 #ifndef CPB_LOOP_LANES_F64_H
 #define CPB_LOOP_LANES_F64_H
 
@@ -10,7 +10,7 @@
 
 #include "loop/table.h"
 
-/* Halves upon halves; each by its own name, as loops over a width stay loops. */
+/* Adds halves; written out, as the compiler does not unroll a loop over the width. */
 static double add_lanes(const double lane[CPB_LANES]) {
   double eight[8], four[4], two[2];
   for (int j = 0; j < 8; j++) eight[j] = lane[j] + lane[j + 8];
@@ -19,8 +19,8 @@ static double add_lanes(const double lane[CPB_LANES]) {
   return two[0] + two[1];
 }
 
-/* Defines one reduction: `term` is an expression in x[i], y[i]. The only macro body in the room; a
- * function pointer per element would not vectorise. */
+/* Defines one reduction: `term` is an expression in x[i], y[i]. A macro, as a function pointer per element would not
+ * vectorise. */
 #define REDUCTION(name, term)                                                                                \
   static double name##_chunk(const double *x, const double *y, size_t n) {                                   \
     double lane[CPB_LANES] = {0};                                                                            \
@@ -63,7 +63,7 @@ static bool span(const double *restrict x, size_t n, double *restrict low, doubl
       double a = x[i + j];
       low[i + j] = a < low[i + j] ? a : low[i + j];
       high[i + j] = a > high[i + j] ? a : high[i + j];
-      lane[j] += a - a; /* 0, or NaN for good */
+      lane[j] += a - a; /* 0, or NaN from then on */
     }
   for (; i < n; i++) {
     low[i] = x[i] < low[i] ? x[i] : low[i];
@@ -73,7 +73,7 @@ static bool span(const double *restrict x, size_t n, double *restrict low, doubl
   return add_lanes(lane) + sum == 0;
 }
 
-/* The parts of the first n numbers at each pointer; gives back the sum of |what is left|. */
+/* The parts of the first n numbers at each pointer; returns the sum of the absolute remainders. */
 static double split_parts(const double *restrict x, size_t n, const double *restrict coarse,
                           const double *restrict fine, double *restrict coarse_sum,
                           double *restrict fine_sum) {
@@ -124,8 +124,8 @@ static void widen_i8(const void *from, size_t n, double *to) {
   const int8_t *x = from;
   for (size_t i = 0; i < n; i++) to[i] = x[i];
 }
-/* Half to double by moving the bits into a float 2^112 too small and scaling back: exact, with
- * subnormals; exponent 31 (inf, NaN) is put right by a select. */
+/* Half to double by moving the bits into a float that is 2^112 too small and scaling back: exact, including
+ * subnormals; exponent 31 (inf, NaN) is corrected by a select. */
 static void widen_f16(const void *from, size_t n, double *to) {
   const uint16_t *x = from;
   for (size_t i = 0; i < n; i++) {
@@ -153,7 +153,8 @@ static void narrow(const double *from, size_t n, float *to) {
 #undef ELEMENT
 #undef ROWS_DIST2
 
-/* Sixteen lanes as two vectors of the compilers' own: left to itself, gcc takes half of them one by one. */
+/* Sixteen lanes as two vectors of the compiler's vector extension: otherwise gcc processes half of them one at a
+ * time. */
 typedef float spread_f32v __attribute__((vector_size(8 * sizeof(float))));
 typedef double spread_f64v __attribute__((vector_size(8 * sizeof(double))));
 typedef struct spread_lanes {

@@ -86,6 +86,7 @@ LANE_INLINE lanes_f32 load_f16(const void *p) {
   return x;
 }
 
+#define LANES_PARTS
 /* Only lanes [from, to) are read from p+lane, the others are 0. */
 LANE_INLINE lanes_f32 part_f32(const void *p, size_t from, size_t to) {
   float copy[CPB_LANES] = {0};
@@ -250,21 +251,21 @@ LANE_INLINE unsigned vec_above_f32(vec_f32 x, vec_f32 y) {
 
 /* Vectors of doubles, for tiles of a matrix product. */
 typedef v128_f64 vec_f64;
-LANE_INLINE vec_f64 vec_load(const double *p) {
+LANE_INLINE vec_f64 vec_load_f64(const double *p) {
   vec_f64 x;
   memcpy(&x, p, sizeof x);
   return x;
 }
-LANE_INLINE void vec_store(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
-LANE_INLINE vec_f64 vec_spread(double x) { return (vec_f64){x, x}; }
-LANE_INLINE vec_f64 vec_add(vec_f64 x, vec_f64 y) { return x + y; }
+LANE_INLINE void vec_store_f64(double *p, vec_f64 x) { memcpy(p, &x, sizeof x); }
+LANE_INLINE vec_f64 vec_spread_f64(double x) { return (vec_f64){x, x}; }
+LANE_INLINE vec_f64 vec_add_f64(vec_f64 x, vec_f64 y) { return x + y; }
 
 #if defined(__aarch64__)
 enum { VEC_F32 = 4, PANEL_VECTORS = 4, VEC_F64 = 2, TILE_VECTORS = 4 };
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) {
   return (vec_f32)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
 }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   return (vec_f64)vfmaq_f64((float64x2_t)sum, (float64x2_t)x, (float64x2_t)y);
 }
 #else
@@ -356,7 +357,7 @@ LANE_INLINE v128_f64 fma_regular(v128_f64 product, v128_two a, v128_two b, v128_
   v128_two lower = two_sum(sum, rest), upper = two_sum(product, lower.sum);
   return upper.sum + sum_to_odd(lower.rest, upper.rest);
 }
-LANE_INLINE vec_f64 vec_fma(vec_f64 x, vec_f64 y, vec_f64 sum) {
+LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   v128_f64 product = x * y;
   if (__builtin_expect(!fma_is_regular(x, y, sum, product), 0))
     return (vec_f64){fma(x[0], y[0], sum[0]), fma(x[1], y[1], sum[1])};

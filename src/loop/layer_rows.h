@@ -1,17 +1,32 @@
-/* Rows of T12 in sixteen lanes: three sums in one pass over a row, and two rows added, the gradient of the row before.
- * rows_double.h and rows_walk.inc come first. */
+/* Rows of T12 in sixteen lanes: three sums in one pass over a row, and the gradient of the row before as the sum of
+ * two rows. rows_double.h and rows_walk.inc come first. */
 #ifndef CPB_LOOP_LAYER_ROWS_H
 #define CPB_LOOP_LAYER_ROWS_H
 
-#include "loop/group_phase.h"
 #include "loop/rows_double.h"
 
 enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64 };
 
-/* What is known of rows when a loop is compiled: what is summed, what is written, and whether what is summed is kept. */
+/* How rows of a type are read. */
+typedef struct layer_source {
+  size_t size; /* bytes of an element */
+  lanes_f64 (*load)(const void *p);
+  lanes_f64 (*part)(const void *p, size_t from, size_t to);
+} layer_source;
+
+static const layer_source layer_source_f32 = {4, wide_f32, wide_part_f32};
+static const layer_source layer_source_f64 = {8, wide_f64, wide_part_f64};
+
+/* How rows are written: their source, and whether results are f32. */
+typedef struct layer_target {
+  const layer_source *source;
+  row_kind row;
+} layer_target;
+
+/* Constants of a loop: what is summed, what is written, and whether converted numbers are stored. */
 typedef struct layer_kind {
-  const row_source *summed;
-  row_kind written;
+  const layer_source *summed;
+  layer_target written;
   bool keeps;
 } layer_kind;
 
@@ -54,87 +69,88 @@ LANE_INLINE void layer_sum_part(layer_kind kind, const cpb_layer_line *line, lay
 }
 
 /* Numbers i .. i+15 of the gradient. */
-LANE_INLINE lanes_f64 layer_lanes_at(row_kind kind, const cpb_layer_line *line, size_t i) {
+LANE_INLINE lanes_f64 layer_lanes_at(layer_target kind, const cpb_layer_line *line, size_t i) {
   size_t at = i * kind.source->size;
   return wide_plus(wide_times(kind.source->load((const char *)line->g + at), line->toward_g),
                    wide_times(kind.source->load((const char *)line->row + at), line->toward_row));
 }
 
 /* Numbers i+from .. i+to-1, in lanes from .. to-1 */
-LANE_INLINE lanes_f64 layer_part_at(row_kind kind, const cpb_layer_line *line, ptrdiff_t i, size_t from,
+LANE_INLINE lanes_f64 layer_part_at(layer_target kind, const cpb_layer_line *line, ptrdiff_t i, size_t from,
                                     size_t to) {
   ptrdiff_t at = i * (ptrdiff_t)kind.source->size;
   return wide_plus(wide_times(kind.source->part((const char *)line->g + at, from, to), line->toward_g),
                    wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
 }
 
-/* The first lanes from what waits, the others from x. */
-LANE_INLINE void layer_stream_joined(row_kind kind, char *group, const char *waiting, lanes_f64 x,
+/* The first lanes from the carried ones, the others from x. */
+LANE_INLINE void layer_stream_joined(layer_target kind, char *group, const char *waiting, lanes_f64 x,
                                      size_t lane) {
-  if (kind.narrow)
+  if (kind.row.narrow)
     lanes_stream((float *)group, lanes_join(load_f32(waiting), lanes_narrow(x), lane));
   else
     stream_wide((double *)group, wide_join(wide_f64(waiting), x, lane));
 }
 
-/* Past the cache rows go in whole aligned groups; the group where one ends is joined with the next one's beginning. */
-LANE_INLINE void layer_begin(row_kind kind, const cpb_layer_line *line, size_t phase) {
-  char *group = (char *)line->out - phase * result_size(kind);
+/* Non-temporal stores write whole aligned groups; the group in which a row ends is joined with the beginning of the
+ * next row. */
+LANE_INLINE void layer_begin(layer_target kind, const cpb_layer_line *line, size_t phase) {
+  char *group = (char *)line->out - phase * result_size(kind.row);
   lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
   if (line->carry->bytes > 0)
     layer_stream_joined(kind, group, line->carry->line, own, phase);
   else
-    result_store_part(kind, group, own, phase, CPB_LANES);
+    result_store_part(kind.row, group, own, phase, CPB_LANES);
 }
 
-LANE_INLINE void layer_put(row_kind kind, const cpb_layer_line *line, bool stream, size_t i) {
-  char *out = (char *)line->out + i * result_size(kind);
+LANE_INLINE void layer_put(layer_target kind, const cpb_layer_line *line, bool stream, size_t i) {
+  char *out = (char *)line->out + i * result_size(kind.row);
   if (stream)
-    result_stream(kind, out, layer_lanes_at(kind, line, i));
+    result_stream(kind.row, out, layer_lanes_at(kind, line, i));
   else
-    result_store(kind, out, layer_lanes_at(kind, line, i));
+    result_store(kind.row, out, layer_lanes_at(kind, line, i));
 }
 
-/* What is left of the row from number i on waits for the next. */
-LANE_INLINE void layer_wait(row_kind kind, const cpb_layer_line *line, size_t i, size_t d) {
-  size_t size = result_size(kind), length = d + line->has_last;
+/* The rest of the row, from number i on, is carried to the next. */
+LANE_INLINE void layer_wait(layer_target kind, const cpb_layer_line *line, size_t i, size_t d) {
+  size_t size = result_size(kind.row), length = d + line->has_last;
   line->carry->bytes = (length - i) % CPB_LANES * size;
   line->carry->out = (char *)line->out + i * size;
   if (i == length) return;
   lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);
   if (line->has_last) tail = line_set(tail, d - i, line->last);
   if (line->carry->bytes > 0)
-    result_store(kind, line->carry->line, tail);
+    result_store(kind.row, line->carry->line, tail);
   else
-    result_stream(kind, line->carry->out, tail);
+    result_stream(kind.row, line->carry->out, tail);
 }
 
-LANE_INLINE void layer_store_end(row_kind kind, const cpb_layer_line *line, size_t i, size_t d) {
-  size_t size = result_size(kind);
+LANE_INLINE void layer_store_end(layer_target kind, const cpb_layer_line *line, size_t i, size_t d) {
+  size_t size = result_size(kind.row);
   char *out = line->out;
   if (i < d)
-    result_store_part(kind, out + i * size, layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i), 0, d - i);
-  if (line->has_last) result_store_last(kind, out + d * size, line->last);
+    result_store_part(kind.row, out + i * size, layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i), 0, d - i);
+  if (line->has_last) result_store_last(kind.row, out + d * size, line->last);
 }
 
 /* A line without its first numbers. */
-LANE_INLINE cpb_layer_line layer_rest(row_kind kind, cpb_layer_line line, size_t count) {
+LANE_INLINE cpb_layer_line layer_rest(layer_target kind, cpb_layer_line line, size_t count) {
   line.row = (const char *)line.row + count * kind.source->size;
   line.g = (const char *)line.g + count * kind.source->size;
-  line.out = (char *)line.out + count * result_size(kind);
+  line.out = (char *)line.out + count * result_size(kind.row);
   return line;
 }
 
-/* One text for all a chunk may ask for: it is written, or summed, or written between the numbers of the next row's. A row
- * that is shorter than a group does not reach the next one, and is stored. */
+/* One function for all cases: a chunk is written, or summed, or written while the next row is summed. A row that is
+ * shorter than a group does not reach the next one, and uses ordinary stores. */
 LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d, size_t start) {
   bool stream = LANES_BYPASS && line->carry != NULL && d >= CPB_LANES;
-  size_t phase = stream ? group_phase(line->out, result_size(kind.written)) : 0;
+  size_t phase = stream ? group_phase(line->out, result_size(kind.written.row)) : 0;
   size_t begun = phase > 0 ? CPB_LANES - phase : 0, end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK;
   size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = start;
   if (phase > 0 && start == 0) layer_begin(kind.written, line, phase);
   const cpb_layer_line rest =
-      layer_rest(kind.written, *line, begun); /* which nothing written can be taken to change */
+      layer_rest(kind.written, *line, begun); /* local copy: cannot alias the output */
   layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
   for (; i + CPB_LANES <= end; i += CPB_LANES) {
     if (line->next_row != NULL) layer_sum(kind, &rest, &sums, i);
@@ -151,13 +167,14 @@ LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d,
     layer_store_end(kind.written, line, groups, d);
 }
 
+static const layer_target layer_floats = {&layer_source_f32, {.narrow = true}};
+static const layer_target layer_doubles = {&layer_source_f64, {.narrow = false}};
+
 static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
-  const layer_kind kind = {&double_source_f32, {&double_source_f32, false, true}, false};
-  layer_chunk_of(kind, line, d, start);
+  layer_chunk_of((layer_kind){&layer_source_f32, layer_floats, false}, line, d, start);
 }
 static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
-  const layer_kind kind = {&double_source_f64, {&double_source_f64, false, false}, false};
-  layer_chunk_of(kind, line, d, start);
+  layer_chunk_of((layer_kind){&layer_source_f64, layer_doubles, false}, line, d, start);
 }
 
 static void layer_fence(void) { lanes_fence(); }

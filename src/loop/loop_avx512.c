@@ -1,11 +1,6 @@
 #include "loop/lanes_f64.h"
 #include "loop/lanes_avx512.h"
-#include "loop/terms_both.h"
-#include "loop/tile_wide.h"
-#include "loop/panel_wide.h"
-#include "loop/signs_wide.h"
-#include "loop/spread_wide.h"
-#include "loop/lanes_u64_avx512.h"
+#include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
 #include "loop/digest_wide.h"
 #include "loop/grid.h"
@@ -31,9 +26,6 @@ static void hamming(const cpb_hamming *h) {
   else
     hamming_wide(h);
 }
-
-cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job);
-extern const cpb_layer_loops cpb_layer_avx512;
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",

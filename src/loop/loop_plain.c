@@ -1,24 +1,21 @@
 #include "loop/lanes_f64.h"
-#include "loop/spread_plain.h"
+#include "loop/products_plain.h"
 #include "loop/rows_plain.h"
-#include "loop/tile_plain.h"
-#include "loop/panel_plain.h"
-#include "loop/hamming_plain.h"
 #include "loop/digest_plain.h"
 #include "loop/grid.h"
-#include "loop/panel_bytes_plain.h"
+
+void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
+void cpb_panel_bytes_plain(const cpb_panel_bytes *p) { panel_bytes(p); }
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
 #include "loop/table_f64.inc"
-    .rows = plain_rows,
     .layer = &plain_layer,
     .tile = tile,
     .panel = panel,
     .signs = signs,
     .hamming = hamming,
     .digest = digest,
-#include "loop/table_bytes.inc"
     .panel_bytes = panel_bytes,
     .scan_bytes = panel_bytes,
 };

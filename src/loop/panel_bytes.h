@@ -1,13 +1,11 @@
-/* Products of rows of bytes with a panel of columns of bytes, exact in 32 bits and looked at while they are in
- * registers:
+/* Products of rows of bytes with a panel of columns of bytes, exact in 32 bits and compared while they are in registers:
  *   value(i,j) = start[i] + sum over k of a(i,k) b(k,j),      a in -128..127, b in 0..255
- * found() is told of rows as for cpb_panel: every row i that has a column with value(i,j) > threshold[j], in
- * order, and may raise thresholds, which is seen from the next CPB_PANEL_ROWS rows on at the latest. No value
- * may leave 32 bits.
+ * found() is called as for cpb_panel: in order, for every row i that has a column with value(i,j) > threshold[j]; it may raise
+ * thresholds, which takes effect after at most CPB_PANEL_ROWS more rows. No value may exceed 32 bits.
  *
- * Numbers go four to a word, zeros after the last one. a lies as for cpb_panel, but in groups of CPB_BYTES_GROUP
- * rows: number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is whole. b is aligned to 64 bytes and
- * has words of zeros up to a whole line of a: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
+ * Numbers are stored four to a word, padded with zeros. a has the layout of cpb_panel, but in groups of CPB_BYTES_GROUP rows:
+ * number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is complete. b is aligned to 64 bytes and padded with words
+ * of zeros to a whole line of a: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
 #ifndef CPB_LOOP_PANEL_BYTES_H
 #define CPB_LOOP_PANEL_BYTES_H
 
@@ -22,20 +20,20 @@ enum {
   CPB_BYTES_LINE = 64
 };
 
-/* A row of codes: their sum, the sum of their squares, and what rounding left, squared and in steps. */
+/* A row of codes: their sum, the sum of their squares, and the squared rounding error in steps. */
 typedef struct cpb_gridded {
   int32_t sum, square;
   float rest;
 } cpb_gridded;
 
-enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows would leave 32 bits */
+enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows could exceed 32 bits */
 
 typedef struct cpb_panel_bytes {
   size_t rows, words, columns; /* columns <= CPB_BYTES_COLS */
   const int8_t *a;
   const int32_t *start;
   const uint8_t *b;
-  const int32_t *threshold; /* CPB_BYTES_COLS; those beyond `columns` are not looked at */
+  const int32_t *threshold; /* CPB_BYTES_COLS; those beyond `columns` are ignored */
   void (*found)(void *context, size_t row, uint64_t columns, const int32_t *values);
   void *context;
 } cpb_panel_bytes;

@@ -1,6 +1,5 @@
 /* The Hamming loop once more for processors that count bits themselves; the avx512 table takes it there. */
-#define LANE_INLINE static inline __attribute__((always_inline))
-#include "loop/lanes_u64_avx512.h"
+#include "loop/lanes_avx512.h"
 #include "loop/hamming_wide.h"
 
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);

@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "core/rows.h"
 
-/* High and low half of a product of 128 bits, folded. */
+/* High and low half of a 128-bit product, folded. */
 static uint64_t fold(uint64_t x, uint64_t y) {
   uint64_t x0 = x & 0xffffffffu, x1 = x >> 32, y0 = y & 0xffffffffu, y1 = y >> 32;
   uint64_t low = x0 * y0, cross = x1 * y0 + (low >> 32), other = x0 * y1 + (cross & 0xffffffffu);
@@ -22,7 +22,7 @@ static void make_keys(cpb_row_digest *d) {
     for (size_t i = 0; i < CPB_DIGEST_LANES; i++) d->keys[side][i] = cpb_mix(salt[side] + i);
 }
 
-/* Adds the two numbers of a group, which depend on every sum in two ways, and on its place. */
+/* Adds the two numbers of a group, each of which depends on every sum and on the index of the group. */
 static void add_group(const cpb_row_digest *d, uint64_t number, const void *bytes, size_t count,
                       uint64_t total[2]) {
   uint64_t sums[CPB_DIGEST_LANES];
@@ -70,7 +70,7 @@ static void pack(const cpb_row_digest *d, cpb_view rows, unsigned char *to) {
   for (size_t i = 0; i < rows.rows; i++) memcpy(to + i * d->row_bytes, from + i * step, d->row_bytes);
 }
 
-/* Rows with gaps are put together on the way. */
+/* Rows with gaps are copied to a buffer first. */
 static void add_whole(const cpb_row_digest *d, uint64_t number, cpb_view rows, uint64_t total[2]) {
   unsigned char packed[2 * CPB_DIGEST_GROUP_BYTES];
   size_t bytes = rows.rows * d->row_bytes;
@@ -84,7 +84,7 @@ static void end_rest(cpb_row_digest *d, uint64_t total[2]) {
   d->rest_rows = 0;
 }
 
-/* Takes the rows that go on with the group that has begun; how many. */
+/* Adds the rows that continue the incomplete group; returns how many. */
 static size_t continue_rest(cpb_row_digest *d, cpb_view rows, uint64_t total[2]) {
   size_t room = d->group - d->rest_rows, count = rows.rows < room ? rows.rows : room;
   pack(d, cpb_view_slice(rows, 0, count), d->rest + d->rest_rows * d->row_bytes);

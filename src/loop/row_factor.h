@@ -1,7 +1,7 @@
-/* T1 for float rows: the factor of a row from its sums, in double, rounded once; for rows of up to
- * CPB_SHORT_MOST numbers in pairs of floats instead, where these hold them.
+/* T1 for one row: the factor of its numbers, and its last number, from its sums.
  *
- * Every loop of every instruction set computes exactly this. */
+ * Every loop of every instruction set computes exactly this, for one row or in a loop over many that the compiler vectorises:
+ * there are no branches, conditions are joined by &, and everything is inlined. */
 #ifndef CPB_LOOP_ROW_FACTOR_H
 #define CPB_LOOP_ROW_FACTOR_H
 
@@ -9,76 +9,146 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "loop/lane_inline.h"
+
+/* Rows of floats, halves and bytes with results in float: sums in double, rounded once. */
 typedef struct row_factor {
   float factor, last; /* out = factor * in; embedding also writes `last` */
-  bool fine;          /* false: leave the row to the careful way; a short row first to the doubles */
+  bool fine;          /* false: call careful(); for a short row, first try doubles */
 } row_factor;
 
-/* Within these, products of floats neither overflow nor lose digits. NaN and inf fail too. */
+/* Within these limits products of floats neither overflow nor lose digits. NaN and inf fail too. */
 #define FACTOR_LEAST 0x1p-100f
 #define FACTOR_MOST 0x1p100f
 /* How far from 1 the square length of a row of floats may be to count as a unit row. */
 #define UNIT_SLACK 0x1p-20
 
-static inline bool factor_in_range(float factor) { return factor >= FACTOR_LEAST && factor <= FACTOR_MOST; }
+LANE_INLINE bool factor_in_range(float factor) { return (factor >= FACTOR_LEAST) & (factor <= FACTOR_MOST); }
 
 /* y = (2s x, s^2-n)/(n+s^2) */
-static inline row_factor embed_factor(double n, double s) {
+LANE_INLINE row_factor embed_factor(double n, double s) {
   double s2 = s * s, inverse = 1 / (n + s2);
   float factor = (float)(2 * s * inverse);
   return (row_factor){factor, (float)((s2 - n) * inverse), factor_in_range(factor)};
 }
 
 /* x = 2s y'/|y+e|^2 for |y| = 1, n = |y'|^2 */
-static inline row_factor unembed_factor(double n, double y0, double s) {
+LANE_INLINE row_factor unembed_factor(double n, double y0, double s) {
   double rise = 1 + y0, gap = fma(rise, rise, n);
   float factor = (float)(2 * s / gap);
   bool unit = fabs(gap - 2 * rise) <= UNIT_SLACK; /* = |y|^2 - 1 */
-  return (row_factor){factor, 0, unit && factor_in_range(factor)};
+  return (row_factor){factor, 0, unit & factor_in_range(factor)};
 }
 
-/* A double as the sum of two floats. */
-typedef struct short_number {
-  float h, l;
-} short_number;
+/* Rows of doubles, or results in double. */
+typedef struct double_factor {
+  double factor, last; /* out = factor * in; embedding also writes `last` */
+  bool fine;           /* false: call careful() */
+} double_factor;
 
-/* The map's numbers for rows of up to CPB_SHORT_MOST. */
+/* Between these limits sums of squares have neither overflowed nor lost digits. NaN and inf fail too. */
+#define SUM_LEAST 1e-150
+#define SUM_MOST 1e150
+/* The least |y'|^2 in the south, and the least factor of a row of doubles. */
+#define NORM_LEAST 1e-280
+#define FACTOR_LEAST_F64 1e-290
+/* The largest length of a result, so that it fits its type with any centre a loop accepts. */
+#define RESULT_MOST_F32 0x1p100
+#define RESULT_MOST_F64 0x1p900
+
+/* y = (2s x, s^2-n)/(n+s^2) */
+LANE_INLINE double_factor embed_double(double n, double s) {
+  double s2 = s * s, q = n + s2;
+  return (double_factor){2 * s / q, (s2 - n) / q, (s >= SUM_LEAST) & (q >= SUM_LEAST) & (q <= SUM_MOST)};
+}
+
+/* x = s y'/(|y|+y0), for y of any length; n = |y'|^2. In the south |y|+y0 = n/(|y|-y0), which loses nothing. */
+LANE_INLINE double_factor unembed_double(double n, double y0, double s, double most) {
+  double square = y0 * y0, length2 = n + square, length = sqrt(length2);
+  bool north = y0 >= 0, whole = (length2 >= SUM_LEAST) & (length2 <= SUM_MOST) & (north | (n >= NORM_LEAST));
+  double rise = length + y0, fall = s * (length - y0), over = north ? s : fall, under = north ? rise : n;
+  double factor = over / under;
+  return (double_factor){factor, 0, whole & (factor >= FACTOR_LEAST_F64) & (factor * length <= most)};
+}
+
+/* Rows of d <= CPB_SHORT_MOST floats: in pairs of floats, unevaluated sums h + l, good to about 2^-45. That is nearly what
+ * doubles do, without widening the numbers, and the division is that of floats. */
+typedef struct float_pair {
+  float h, l;
+} float_pair;
+
+/* The constants of a map for such rows. */
 typedef struct short_scale {
-  short_number square, twice, twice_square; /* s^2, 2s, 2s^2 */
-  float most;                               /* what n+s^2, or 1/|y+e|^2, may be */
+  float_pair square, twice, twice_square; /* s^2, 2s, 2s^2 */
+  float most;                             /* limit of n+s^2, or of 1/|y+e|^2 */
 } short_scale;
 
 enum { CPB_SHORT_MOST = 4 };
-/* Up to here, or one over it, there is room for what the smaller number of a pair holds. */
+/* Up to this limit, and down to its inverse, the low part of a pair does not underflow. */
 #define SHORT_SQUARE_MOST 0x1p60f
 #define SHORT_SCALE_MOST 0x1p20
 
-static inline short_number short_number_of(double x) {
+LANE_INLINE float_pair pair_of(double x) {
   float h = (float)x;
-  return (short_number){h, (float)(x - (double)h)};
+  return (float_pair){h, (float)(x - (double)h)};
 }
 
-static inline short_scale short_scale_of(double s) {
+LANE_INLINE short_scale short_scale_of(double s) {
   if (!(s >= 1 / SHORT_SCALE_MOST && s <= SHORT_SCALE_MOST)) return (short_scale){.most = -1};
-  return (short_scale){short_number_of(s * s), short_number_of(2 * s), short_number_of(2 * (s * s)),
-                       SHORT_SQUARE_MOST};
+  return (short_scale){pair_of(s * s), pair_of(2 * s), pair_of(2 * (s * s)), SHORT_SQUARE_MOST};
 }
 
-#define REAL float
-#define REAL_FMA fmaf
-#define REAL_ABS fabsf
-#define REAL_MAX(a, b) ((a) > (b) ? (a) : (b))
-#define REAL_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define REAL_SAME(x) ((float)(x))
-#define REAL_BELOW(x, most) ((x) <= (most))
-#define SHORT(name) short_##name
-#include "loop/short_factor.inc"
+LANE_INLINE float_pair pair_square(float x) {
+  float h = x * x;
+  return (float_pair){h, fmaf(x, x, -h)};
+}
 
-/* Of a row of d <= CPB_SHORT_MOST numbers x, which when unembedding y0 follows. Not fine: take the doubles.
- */
-static inline row_factor short_factor(const float *x, size_t d, bool embedding, const short_scale *scale) {
-  short_factors f = short_factors_of(x, d, embedding, scale);
-  return (row_factor){f.factor, f.last, f.fine};
+/* of two that are not negative */
+LANE_INLINE float_pair pair_sum(float_pair a, float_pair b) {
+  float h = a.h + b.h, larger = a.h > b.h ? a.h : b.h, smaller = a.h < b.h ? a.h : b.h;
+  float lost = smaller - (h - larger);
+  return (float_pair){h, lost + (a.l + b.l)};
+}
+
+LANE_INLINE float_pair pair_norm(const float *x, size_t d) {
+  float_pair n = pair_square(x[0]);
+#pragma GCC unroll 5
+  for (size_t j = 1; j < d; j++) n = pair_sum(n, pair_square(x[j]));
+  return n;
+}
+
+LANE_INLINE float_pair pair_inverse(float_pair x) {
+  float h = 1 / x.h;
+  return (float_pair){h, h * fmaf(-x.l, h, fmaf(-x.h, h, 1))};
+}
+
+/* a b - c as one number; c is 0, or 1 for a product up to 2: then below 1/2 the difference is rounded too */
+LANE_INLINE float pair_product_less(float_pair a, float_pair b, float c) {
+  float h = a.h * b.h;
+  return (h - c) + fmaf(a.h, b.l, fmaf(a.l, b.h, fmaf(a.h, b.h, -h)));
+}
+
+/* y = (2s x, s^2-n)/(n+s^2); the last is 2s^2/(n+s^2) - 1 */
+LANE_INLINE row_factor short_embed(const float *x, size_t d, const short_scale *s) {
+  float_pair q = pair_sum(pair_norm(x, d), s->square), inverse = pair_inverse(q);
+  return (row_factor){pair_product_less(s->twice, inverse, 0), pair_product_less(s->twice_square, inverse, 1),
+                      q.h <= s->most};
+}
+
+/* x = 2s y'/|y+e|^2 for |y| = 1; y0 = y[d] */
+LANE_INLINE row_factor short_unembed(const float *y, size_t d, const short_scale *s) {
+  float rise = 1 + y[d], lost = y[d] - (rise - 1);
+  float_pair square = pair_square(rise);
+  square.l = fmaf(rise + rise, lost, square.l);
+  float_pair gap = pair_sum(pair_norm(y, d), square), inverse = pair_inverse(gap);
+  float excess = gap.h - (rise + rise); /* |y|^2 - 1 */
+  return (row_factor){pair_product_less(s->twice, inverse, 0), 0,
+                      (fabsf(excess) <= (float)UNIT_SLACK) & (inverse.h <= s->most)};
+}
+
+/* The factor of a row of d <= CPB_SHORT_MOST numbers x, followed by y0 for the inverse. Not fine: use doubles. */
+LANE_INLINE row_factor short_factor(const float *x, size_t d, bool embedding, const short_scale *scale) {
+  return embedding ? short_embed(x, d, scale) : short_unembed(x, d, scale);
 }
 
 #endif

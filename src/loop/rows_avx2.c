@@ -1,8 +1,8 @@
-/* Rows on AVX2, apart from the other loops so that neither waits for the other to compile. */
-#include "loop/rows_tiny_avx2.h"
+/* Rows on AVX2; a file of its own, so that loops compile in parallel. */
+#include "loop/lanes_avx2.h"
 
-#include "loop/rows_plan.inc"
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = false, FEW_GAPS = false };
 
-cpb_rows_loop *cpb_double_rows_avx2(const cpb_rows_job *job);
+#include "loop/rows_float_plan.inc"
 
-cpb_rows_loop *cpb_rows_avx2(const cpb_rows_job *job) { return plan_rows(job, cpb_double_rows_avx2); }
+const cpb_rows_rule *const cpb_float_rules_avx2 = float_rules;

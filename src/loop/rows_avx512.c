@@ -1,10 +1,9 @@
-/* Rows on AVX-512, apart from the other loops so that neither waits for the other to compile. */
-#include "loop/rows_narrow_avx512.h"
+/* Rows on AVX-512; a file of its own, so that loops compile in parallel. */
+#include "loop/lanes_avx512.h"
 
-#include "loop/rows_long_avx512.h"
+#define LANES_LONG
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true, FEW_GAPS = true };
 
-#include "loop/rows_plan.inc"
+#include "loop/rows_float_plan.inc"
 
-cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job);
-
-cpb_rows_loop *cpb_rows_avx512(const cpb_rows_job *job) { return plan_rows(job, cpb_double_rows_avx512); }
+const cpb_rows_rule *const cpb_float_rules_avx512 = float_rules;

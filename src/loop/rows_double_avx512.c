@@ -1,25 +1,25 @@
 /* Rows of doubles, and results in double, on AVX-512. */
-#include "loop/rows_short_double_avx512.h"
+#include "loop/lanes_avx512.h"
+
+enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 2, FEW_STAGED = true };
 
 #include "loop/rows_double_plan.inc"
 
 #include "loop/layer_rows.h"
 
-/* Around what is kept may be read. */
+/* Elements around the converted ones are readable. */
 LANE_INLINE lanes_f64 kept_part(const void *p, size_t from, size_t to) {
   (void)from, (void)to;
   return wide_f64(p);
 }
-static const row_source layer_source_kept = {sizeof(double), wide_f64, kept_part};
+static const layer_source layer_source_kept = {sizeof(double), wide_f64, kept_part};
 
 static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
-  const layer_kind kind = {&double_source_f32, {&layer_source_kept, false, true}, true};
-  (void)start; /* they are one chunk */
+  const layer_kind kind = {&layer_source_f32, {&layer_source_kept, {.narrow = true}}, true};
+  (void)start; /* a single chunk */
   layer_chunk_of(kind, line, d, 0);
 }
 
-cpb_rows_loop *cpb_double_rows_avx512(const cpb_rows_job *job) { return plan_doubles(job); }
-
-extern const cpb_layer_loops cpb_layer_avx512;
+const cpb_rows_rule *const cpb_double_rules_avx512 = double_rules;
 const cpb_layer_loops cpb_layer_avx512 = {
     .real = {layer_f32, layer_f64}, .kept = layer_kept, .fence = layer_fence};

@@ -1,34 +1,16 @@
-/* Rows of doubles, and results in double, in registers of 128 bits: by the walk with NEON. With SSE2, measured, plain C is
- * up to four times as fast: sixteen lanes of doubles leave it no register. */
+/* Rows of doubles, and results in double, in 128-bit registers: ranges on NEON. On SSE2 plain C is up to four times
+ * as fast (measured): sixteen lanes of doubles occupy all registers. */
 #include "loop/lanes_v128.h"
+
 #include "loop/layer_rows.h"
 
-cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
-
 #if defined(__aarch64__)
-enum { SHORT_DOUBLES = 0, SHORT_WIDENED = 0, SHORT_NARROWED = 0, SHORT_SMALL = 0 };
-
-static bool short_doubles_stream(const cpb_rows_job *job) {
-  (void)job;
-  return false;
-}
-
-static cpb_rows_loop short_doubles, short_staged;
-
 #include "loop/rows_double_plan.inc"
 
-static void short_doubles(const cpb_rows_job *job) { walk_f64_f64(job); }
-static void short_staged(const cpb_rows_job *job) { walk_f64_f64(job); }
-
-cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) { return plan_doubles(job); }
+const cpb_rows_rule *const cpb_double_rules_v128 = double_rules;
 #else
-cpb_rows_loop cpb_double_rows_plain;
+static const cpb_rows_rule no_rules[] = {{.walk = NULL}};
 
-cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job) {
-  (void)job;
-  return cpb_double_rows_plain;
-}
+const cpb_rows_rule *const cpb_double_rules_v128 = no_rules;
 #endif
-
-extern const cpb_layer_loops cpb_layer_v128;
 const cpb_layer_loops cpb_layer_v128 = {.real = {layer_f32, layer_f64}, .fence = layer_fence};

@@ -1,35 +1,22 @@
-/* T1 for float results in long rows on AVX-512.
+/* T1 for long rows of floats on AVX-512.
  *
- * Four ranges of rows go in lockstep, as in rows_walk.inc, line by line: a line of sixteen numbers of the row to be written,
- * and the same line of the next row, which is summed. Rows begin anywhere in the lines of the output, at the same place in
- * all ranges: a line of the output is put together from two of the results, so that nothing is read but what lies as it was
- * stored. Halves and bytes are made to floats about the centre once, and kept until they are written. */
+ * Four ranges of rows in lockstep, as in rows_walk.inc, line by line: sixteen numbers of the row to be written, and the same
+ * sixteen of the next row, which is summed. Rows begin at any position in the cache lines of the output, the same one in all
+ * ranges: a line of the output is joined from two of results, so that input loads stay aligned with the row. */
 #ifndef CPB_LOOP_ROWS_LONG_AVX512_H
 #define CPB_LOOP_ROWS_LONG_AVX512_H
 
-#include "loop/rows_singly.h"
+#include "loop/rows_float.h"
 
-enum {
-  LONG_STREAMS = 4,
-  KEPT_MOST = 2048 /* numbers of a row; longer ones would leave too little of the first cache */
-};
+#include "loop/rows_walk.inc"
 
-/* What is kept of a row, with room for its last line. */
-typedef float long_room[KEPT_MOST + CPB_LANES];
+enum { LONG_STREAMS = 4 };
 
-typedef float long_line[CPB_LANES];
-
-typedef struct long_kind {
-  row_kind row;
-  bool kept;
-} long_kind;
-
-/* The rows under way, one of every range: `in` is summed, the one `back` bytes before it written. */
+/* The current rows, one of every range: `in` is summed, the row `back` bytes before it is written. */
 typedef struct long_ranges {
   const char *in[LONG_STREAMS];
   char *out[LONG_STREAMS];
-  lanes_f32
-      line[LONG_STREAMS]; /* the last result: as many of its numbers as `carried` are still to be written */
+  lanes_f32 line[LONG_STREAMS]; /* the last results, of which `carried` are not written yet */
   size_t back;
 } long_ranges;
 
@@ -77,13 +64,13 @@ LANE_INLINE __m256d four_sums(const lanes_f64 *x) {
   return _mm512_castpd512_pd256(_mm512_maskz_compress_pd(0x55, one));
 }
 
-/* Which picks lanes `at` .. of one register and then those of a second. */
+/* Index that selects lanes `at` .. of one register and then those of a second. */
 LANE_INLINE __m512i lanes_from(size_t at) {
   __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   return _mm512_add_epi32(lane, _mm512_set1_epi32((int)at));
 }
 
-/* Numbers i .. i+count-1 of the centre, the others 0: read once for all ranges. */
+/* Numbers i .. i+count-1 of the centre, then 0; loaded once for all ranges. */
 typedef struct long_center {
   lanes_f32 high, low;
 } long_center;
@@ -92,58 +79,44 @@ LANE_INLINE lanes_f32 long_part(const float *p, size_t count) {
   return count == CPB_LANES ? load_f32(p) : part_f32(p, 0, count);
 }
 
-LANE_INLINE long_center long_center_at(const cpb_rows_job *job, long_kind kind, size_t i, size_t count) {
-  if (!kind.row.centered) return (long_center){_mm512_setzero_ps(), _mm512_setzero_ps()};
+LANE_INLINE long_center long_center_at(const cpb_rows_job *job, row_kind kind, size_t i, size_t count) {
+  if (!kind.centered) return (long_center){_mm512_setzero_ps(), _mm512_setzero_ps()};
   return (long_center){long_part(job->center.high + i, count),
                        job->center.twofold ? long_part(job->center.low + i, count) : _mm512_setzero_ps()};
 }
 
 /* The same numbers of a row; embedding, about the centre. */
-LANE_INLINE lanes_f32 long_numbers(long_kind kind, const char *in, size_t i, size_t count,
+LANE_INLINE lanes_f32 long_numbers(row_kind kind, const char *in, size_t i, size_t count,
                                    long_center center) {
-  const char *p = in + i * kind.row.source->size;
-  lanes_f32 x = count == CPB_LANES ? kind.row.source->load(p) : kind.row.source->part(p, 0, count);
-  if (!kind.row.embedding || !kind.row.centered) return x;
-  return lanes_less(lanes_less(x, center.high), center.low);
+  lanes_f32 x = long_part((const float *)in + i, count);
+  return kind.embedding && kind.centered ? lanes_less(lanes_less(x, center.high), center.low) : x;
 }
 
-/* A line more of the rows that are summed. What is kept is summed as it lies in memory, where widening costs half;
- * compilers would take it from the register. */
-LANE_INLINE void long_sum(long_kind kind, const long_ranges *ranges, size_t i, size_t count,
-                          long_center center, long_room *room, lanes_f64 *sum) {
+/* Adds a line to the sums; widening costs half from memory. */
+LANE_INLINE void long_sum(row_kind kind, const long_ranges *ranges, size_t i, size_t count,
+                          long_center center, lanes_f64 *sum) {
   EACH_STREAM
-  for (size_t r = 0; r < LONG_STREAMS; r++) {
-    const char *in = ranges->in[r];
-    if (kind.kept) {
-      long_line *line = (long_line *)(room[r] + i);
-      _mm512_store_ps(*line, long_numbers(kind, in, i, count, center));
-      __asm__("" : "+m"(*line));
-      sum[r] = add_square_f32(sum[r], *line);
-    } else if (count < CPB_LANES || (kind.row.embedding && kind.row.centered))
-      sum[r] = lanes_add_square(sum[r], long_numbers(kind, in, i, count, center));
+  for (size_t r = 0; r < LONG_STREAMS; r++)
+    if (count < CPB_LANES || (kind.embedding && kind.centered))
+      sum[r] = lanes_add_square(sum[r], long_numbers(kind, ranges->in[r], i, count, center));
     else
-      sum[r] = add_square_f32(sum[r], in + i * sizeof(float));
-  }
+      sum[r] = add_square_f32(sum[r], ranges->in[r] + i * sizeof(float));
 }
 
 /* The same line of the result of a row that is written. */
-LANE_INLINE lanes_f32 long_result(long_kind kind, const long_ranges *ranges, size_t r, size_t i, size_t count,
-                                  long_center center, long_room *room, float factor) {
-  if (kind.kept) return lanes_times(_mm512_load_ps(room[r] + i), factor);
+LANE_INLINE lanes_f32 long_result(row_kind kind, const long_ranges *ranges, size_t r, size_t i, size_t count,
+                                  long_center center, float factor) {
   lanes_f32 y = lanes_times(long_numbers(kind, ranges->in[r] - ranges->back, i, count, center), factor);
-  if (kind.row.embedding || !kind.row.centered) return y;
-  return lanes_plus(lanes_plus(y, center.low), center.high);
+  return kind.embedding || !kind.centered ? y : lanes_plus(lanes_plus(y, center.low), center.high);
 }
 
-/* Once a line. */
-LANE_INLINE void long_prefetch(long_kind kind, const long_ranges *ranges, size_t k, size_t ahead) {
-  size_t at = k * kind.row.source->size;
-  if (at % 64 != 0) return;
+/* Once per line. */
+LANE_INLINE void long_prefetch(const long_ranges *ranges, size_t k, size_t ahead) {
   EACH_STREAM
-  for (size_t r = 0; r < LONG_STREAMS; r++) lanes_prefetch(ranges->in[r] + at + ahead);
+  for (size_t r = 0; r < LONG_STREAMS; r++) lanes_prefetch(ranges->in[r] + k * sizeof(float) + ahead);
 }
 
-/* A line of the output, which begins it. */
+/* A whole line of the output. */
 LANE_INLINE void long_store(const cpb_rows_job *job, float *out, lanes_f32 line) {
   if (job->stream)
     lanes_stream(out, line);
@@ -151,18 +124,18 @@ LANE_INLINE void long_store(const cpb_rows_job *job, float *out, lanes_f32 line)
     _mm512_store_ps(out, line);
 }
 
-/* What is left of the lines of rows written so far. */
+/* Writes what remains of the current lines. */
 LANE_INLINE void flush_long(const long_ranges *ranges, size_t carried) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++)
     store_part((float *)ranges->out[r] - CPB_LANES, ranges->line[r], CPB_LANES - carried, CPB_LANES);
 }
 
-/* Rows that need care, or begin within a line that others began: what they end with is as if carried. */
+/* Rows that need care, or that begin within a line that others began: their end is treated as carried. */
 LANE_INLINE void long_singly(const cpb_rows_job *job, long_ranges *ranges, size_t rows, size_t row) {
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
-    walk_singly(job, r * rows + row, 1);
+    cpb_rows_plain_some(job, r * rows + row, 1);
     ranges->line[r] = load_f32((const float *)ranges->out[r] + job->out_stride - CPB_LANES);
   }
 }
@@ -178,7 +151,7 @@ LANE_INLINE long_ranges long_begin(const cpb_rows_job *job, size_t rows, size_t 
   return ranges;
 }
 
-/* To the next row; what is written first lags a row behind. */
+/* To the next row; writing lags one row behind. */
 LANE_INLINE void long_advance(const cpb_rows_job *job, long_ranges *ranges, bool written, size_t row_bytes) {
   ranges->back = row_bytes;
   EACH_STREAM
@@ -188,18 +161,18 @@ LANE_INLINE void long_advance(const cpb_rows_job *job, long_ranges *ranges, bool
   }
 }
 
-LANE_INLINE void long_answers_of(const cpb_rows_job *job, long_kind kind, const long_ranges *ranges,
+LANE_INLINE void long_answers_of(const cpb_rows_job *job, row_kind kind, const long_ranges *ranges,
                                  const lanes_f64 *sum, long_answers *f) {
   __m256d y0 = _mm256_setzero_pd();
   size_t d = job->d;
   const char *const *in = ranges->in;
-  if (!kind.row.embedding)
+  if (!kind.embedding)
     y0 = _mm256_cvtps_pd(_mm_setr_ps(((const float *)in[0])[d], ((const float *)in[1])[d],
                                      ((const float *)in[2])[d], ((const float *)in[3])[d]));
-  answer_four(job, kind.row.embedding, four_sums(sum), y0, f);
+  answer_four(job, kind.embedding, four_sums(sum), y0, f);
 }
 
-/* How long rows lie in lines: in `whole` numbers of whole ones, and `count` more, which end a result of `length`. */
+/* Layout of a row: `whole` numbers in complete lines, then `count` more; the last part of a result has `length`. */
 typedef struct long_lines {
   size_t whole, count, length;
 } long_lines;
@@ -209,27 +182,26 @@ LANE_INLINE long_lines long_lines_of(const cpb_rows_job *job, bool embedding) {
   return (long_lines){job->d - count, count, count + (embedding ? 1 : 0)};
 }
 
-/* Numbers k .. k+15 of every result, behind those that wait for their line, which is then whole. */
-LANE_INLINE void long_write(const cpb_rows_job *job, long_kind kind, long_ranges *ranges, size_t k,
-                            size_t phase, long_center center, long_room *room, const long_answers *f) {
+/* Numbers k .. k+15 of every result, after those carried, which completes a line. */
+LANE_INLINE void long_write(const cpb_rows_job *job, row_kind kind, long_ranges *ranges, size_t k,
+                            size_t phase, long_center center, const long_answers *f) {
   __m512i shift = lanes_from(CPB_LANES - phase);
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
-    lanes_f32 y = long_result(kind, ranges, r, k, CPB_LANES, center, room, f->factor[r]);
+    lanes_f32 y = long_result(kind, ranges, r, k, CPB_LANES, center, f->factor[r]);
     long_store(job, (float *)ranges->out[r] + k - phase, _mm512_permutex2var_ps(ranges->line[r], shift, y));
     ranges->line[r] = y;
   }
 }
 
-/* The end of every result: what it leaves of its line waits for the next row. */
-LANE_INLINE void long_write_end(const cpb_rows_job *job, long_kind kind, long_ranges *ranges,
-                                long_lines lines, size_t phase, long_center center, long_room *room,
-                                const long_answers *f) {
+/* The end of every result: an incomplete line is carried to the next row. */
+LANE_INLINE void long_write_end(const cpb_rows_job *job, row_kind kind, long_ranges *ranges, long_lines lines,
+                                size_t phase, long_center center, const long_answers *f) {
   __m512i shift = lanes_from(CPB_LANES - phase), waits = lanes_from(lines.length);
   EACH_STREAM
   for (size_t r = 0; r < LONG_STREAMS; r++) {
-    lanes_f32 y = long_result(kind, ranges, r, lines.whole, lines.count, center, room, f->factor[r]);
-    if (kind.row.embedding) y = lanes_set(y, lines.count, f->last[r]);
+    lanes_f32 y = long_result(kind, ranges, r, lines.whole, lines.count, center, f->factor[r]);
+    if (kind.embedding) y = lanes_set(y, lines.count, f->last[r]);
     if (phase + lines.length >= CPB_LANES)
       long_store(job, (float *)ranges->out[r] + lines.whole - phase,
                  _mm512_permutex2var_ps(ranges->line[r], shift, y));
@@ -237,15 +209,12 @@ LANE_INLINE void long_write_end(const cpb_rows_job *job, long_kind kind, long_ra
   }
 }
 
-/* Round i writes row i-1 of every range and sums row i, the last one once more. */
-LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t rows) {
-  const cpb_rows_job own = *asked, *job = &own; /* which no row written can be taken to change */
-  const long_lines lines = long_lines_of(job, kind.row.embedding);
-  size_t row_bytes = job->in_stride * kind.row.source->size;
-  size_t ahead = prefetch_distance(row_bytes, kind.row.source->size, sizeof(float));
-  _Alignas(64) long_room room[LONG_STREAMS];
-  for (size_t r = 0; kind.kept && r < LONG_STREAMS; r++)
-    store_lanes(room[r] + lines.whole, _mm512_setzero_ps());
+/* Round i writes row i-1 of every range and sums row i; the last one is summed again, for nothing. */
+LANE_INLINE void long_walk(const cpb_rows_job *asked, row_kind kind, size_t rows) {
+  const cpb_rows_job own = *asked, *job = &own; /* local copy: cannot alias the output */
+  const long_lines lines = long_lines_of(job, kind.embedding);
+  size_t row_bytes = job->in_stride * kind.size;
+  size_t ahead = prefetch_distance(row_bytes, kind.size, sizeof(float));
   long_ranges ranges = long_begin(job, rows, row_bytes);
   long_answers f = {.fine = 0};
   size_t carried = 0;
@@ -261,13 +230,13 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
     for (size_t r = 0; r < LONG_STREAMS; r++) sum[r] = lanes_zero();
     for (size_t k = 0; k < lines.whole; k += CPB_LANES) {
       long_center center = long_center_at(job, kind, k, CPB_LANES);
-      if (write) long_write(job, kind, &ranges, k, phase, center, room, &f);
-      long_prefetch(kind, &ranges, k, ahead);
-      long_sum(kind, &ranges, k, CPB_LANES, center, room, sum);
+      if (write) long_write(job, kind, &ranges, k, phase, center, &f);
+      long_prefetch(&ranges, k, ahead);
+      long_sum(kind, &ranges, k, CPB_LANES, center, sum);
     }
     long_center center = long_center_at(job, kind, lines.whole, lines.count);
-    if (write) long_write_end(job, kind, &ranges, lines, phase, center, room, &f);
-    if (lines.count > 0) long_sum(kind, &ranges, lines.whole, lines.count, center, room, sum);
+    if (write) long_write_end(job, kind, &ranges, lines, phase, center, &f);
+    if (lines.count > 0) long_sum(kind, &ranges, lines.whole, lines.count, center, sum);
     long_answers_of(job, kind, &ranges, sum, &f);
     if (i > 0) carried = (phase + lines.length) % CPB_LANES;
     long_advance(job, &ranges, i > 0, i + 1 < rows ? row_bytes : 0);
@@ -278,16 +247,17 @@ LANE_INLINE void long_walk(const cpb_rows_job *asked, long_kind kind, size_t row
 
 LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   size_t rows = job->n / LONG_STREAMS / CPB_LANES * CPB_LANES;
-  if (rows > 0) long_walk(job, (long_kind){kind, kind.source->size < sizeof(float)}, rows);
+  if (rows > 0) long_walk(job, kind, rows);
   return rows * LONG_STREAMS;
 }
 
-/* Rows that do not lie one after the other are the walk's, and those that would have to be made twice. */
+/* Rows that are not contiguous are left to walk_all(). */
 LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
-  bool whole = walk_streams(job) && (job->d <= KEPT_MOST || kind.source->size == sizeof(float));
-  size_t done = whole ? long_ranges_of(job, kind) : walk_ranges(job, kind, false);
-  walk_singly(job, done, job->n - done);
+  row_kind about = kind, bare = kind;
+  about.centered = true, bare.centered = false;
+  size_t done = 0;
+  if (walk_streams(job)) done = kind.centered ? long_ranges_of(job, about) : long_ranges_of(job, bare);
+  walk_all(job, kind, done);
 }
-#define LONG_ROWS long_rows
 
 #endif

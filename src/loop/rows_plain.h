@@ -1,10 +1,10 @@
-/* T1 for float rows in plain C: the reference that judges the other instruction sets. */
+/* T1 in plain C: the reference that the other instruction sets are tested against. */
 #ifndef CPB_LOOP_ROWS_PLAIN_H
 #define CPB_LOOP_ROWS_PLAIN_H
 
 #include <stdint.h>
 
-#include "loop/double_factor.h"
+#include "loop/row_factor.h"
 #include "loop/lanes_f64.h"
 #include "loop/row_factor.h"
 
@@ -18,7 +18,7 @@ static float element(const void *row, cpb_dtype dtype, size_t i) {
   }
 }
 
-/* The same about the centre, which is two floats: z = (x - high) - low. */
+/* The same minus the centre: z = (x - high) - low. */
 static float centered(const cpb_rows_job *job, const void *row, cpb_dtype dtype, size_t i) {
   float x = element(row, dtype, i);
   return job->center.high == NULL ? x : (x - job->center.high[i]) - job->center.low[i];
@@ -36,7 +36,7 @@ static double square_norm(const cpb_rows_job *job, const void *row, cpb_dtype dt
 static row_factor factor_of(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
   size_t d = job->d;
   if (d <= CPB_SHORT_MOST) {
-    float x[CPB_SHORT_MOST + 1];
+    float x[CPB_SHORT_MOST + 1] = {0};
     for (size_t i = 0; i < d; i++) x[i] = embedding ? centered(job, row, dtype, i) : element(row, dtype, i);
     if (!embedding) x[d] = element(row, dtype, d);
     short_scale scale = short_scale_of(job->s);
@@ -47,8 +47,10 @@ static row_factor factor_of(const cpb_rows_job *job, const void *row, cpb_dtype 
   return embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)element(row, dtype, d), job->s);
 }
 
-static void embed_rows(const cpb_rows_job *job, cpb_dtype dtype, size_t size) {
-  for (size_t row = 0; row < job->n; row++) {
+static void embed_rows(const cpb_rows_job *job, size_t first, size_t count) {
+  cpb_dtype dtype = job->in_type;
+  size_t size = cpb_dtype_size(dtype);
+  for (size_t row = first; row < first + count; row++) {
     const void *x = (const char *)job->in + row * job->in_stride * size;
     float *y = (float *)job->out + row * job->out_stride;
     row_factor f = factor_of(job, x, dtype, true);
@@ -61,14 +63,9 @@ static void embed_rows(const cpb_rows_job *job, cpb_dtype dtype, size_t size) {
   }
 }
 
-static void embed_f32(const cpb_rows_job *job) { embed_rows(job, CPB_F32, 4); }
-static void embed_f16(const cpb_rows_job *job) { embed_rows(job, CPB_F16, 2); }
-static void embed_u8(const cpb_rows_job *job) { embed_rows(job, CPB_U8, 1); }
-static void embed_i8(const cpb_rows_job *job) { embed_rows(job, CPB_I8, 1); }
-
-static void unembed_f32(const cpb_rows_job *job) {
+static void unembed_rows(const cpb_rows_job *job, size_t first, size_t count) {
   const float *high = job->center.high, *low = job->center.low;
-  for (size_t row = 0; row < job->n; row++) {
+  for (size_t row = first; row < first + count; row++) {
     const float *y = (const float *)job->in + row * job->in_stride;
     float *x = (float *)job->out + row * job->out_stride;
     row_factor f = factor_of(job, y, CPB_F32, false);
@@ -106,12 +103,10 @@ static void wide_result(const cpb_rows_job *job, size_t row, size_t i, double x)
     ((double *)job->out)[at] = x;
 }
 
-cpb_rows_loop cpb_double_rows_plain;
-
 /* T1 in doubles */
-void cpb_double_rows_plain(const cpb_rows_job *job) {
+static void wide_rows(const cpb_rows_job *job, size_t first, size_t count) {
   double most = job->out_type == CPB_F32 ? RESULT_MOST_F32 : RESULT_MOST_F64;
-  for (size_t row = 0; row < job->n; row++) {
+  for (size_t row = first; row < first + count; row++) {
     const char *in = (const char *)job->in + row * job->in_stride * cpb_dtype_size(job->in_type);
     double n = wide_norm(job, in);
     double_factor f = job->embedding ? embed_double(n, job->s)
@@ -128,15 +123,13 @@ void cpb_double_rows_plain(const cpb_rows_job *job) {
   }
 }
 
-static cpb_rows_loop *plain_rows(const cpb_rows_job *job) {
-  static cpb_rows_loop *const embed[] = {[CPB_F32] = embed_f32,
-                                         [CPB_F64] = cpb_double_rows_plain,
-                                         [CPB_F16] = embed_f16,
-                                         [CPB_U8] = embed_u8,
-                                         [CPB_I8] = embed_i8};
-  if (job->out_type != CPB_F32) return cpb_double_rows_plain;
-  return job->embedding ? embed[job->in_type] : job->in_type == CPB_F32 ? unembed_f32 : cpb_double_rows_plain;
+void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count) {
+  bool floats =
+      job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+  (!floats ? wide_rows : job->embedding ? embed_rows : unembed_rows)(job, first, count);
 }
+
+void cpb_rows_plain(const cpb_rows_job *job) { cpb_rows_plain_some(job, 0, job->n); }
 
 /* Rows of T12 by the loops over doubles, chunk by chunk. */
 static const double *plain_chunk(const void *row, bool wide, size_t start, size_t count, double *buffer) {

@@ -1,35 +1,15 @@
-/* Rows in registers of 128 bits: by the walk where it pays. */
+/* Rows in registers of 128 bits. */
 #include "loop/lanes_v128.h"
-#include "loop/rows_singly.h"
 
-enum { SHORT_MOST = 0 };
-
-static bool short_rows_stream(const cpb_rows_job *job) {
-  (void)job;
-  return false;
-}
-
-static void short_rows(const cpb_rows_job *job) { walk_singly(job, 0, job->n); }
-
-#include "loop/short_unplanned.inc"
-
-#include "loop/rows_plan.inc"
-
-cpb_rows_loop *cpb_double_rows_v128(const cpb_rows_job *job);
-
-extern const cpb_loops cpb_loops_plain;
-
-/* Measured with SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C serves shorter rows, and
- * bytes, up to four times as fast. */
-static bool walk_pays(const cpb_rows_job *job) {
+/* Measured on SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C is up to four times as
+ * fast for shorter rows. */
 #if defined(__aarch64__)
-  (void)job;
-  return true;
+enum { RANGES_LEAST = 1 };
 #else
-  return !in_floats(job) || (job->d >= 32 && (job->in_type == CPB_F32 || job->in_type == CPB_F16));
+#define NO_SMALL_RANGES
+enum { RANGES_LEAST = 32 };
 #endif
-}
 
-cpb_rows_loop *cpb_rows_v128(const cpb_rows_job *job) {
-  return walk_pays(job) ? plan_rows(job, cpb_double_rows_v128) : cpb_loops_plain.rows(job);
-}
+#include "loop/rows_float_plan.inc"
+
+const cpb_rows_rule *const cpb_float_rules_v128 = float_rules;

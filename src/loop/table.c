@@ -1,5 +1,6 @@
 #include "loop/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #define CPB_WIDE_LOOPS
 #endif
 
-/* Registers of 128 bits that compute as IEEE 754 says; those of 32-bit ARM do not. */
+/* 128-bit registers that follow IEEE 754; those of 32-bit ARM do not. */
 #if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS) && \
     !defined(CPB_NO_V128)
 #define CPB_V128_LOOPS
@@ -20,8 +21,8 @@ extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni, cpb_loops_amx;
 bool cpb_has_amx(void);
 
-/* Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for; asking cpuid itself costs
- * microseconds under a hypervisor, and this is asked once per call. */
+/* Every processor with AVX2 and FMA has F16C, which clang 14 cannot test for; executing cpuid takes microseconds
+ * under a hypervisor, and this runs once per call. */
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 static bool has_avx512(void) {
@@ -55,6 +56,53 @@ const cpb_loops *cpb_loops_here(void) {
     for (size_t i = 0; i < count; i++)
       if (strcmp(wanted, tables[i]->name) == 0) return tables[i];
   return tables[count - 1];
+}
+
+static bool rows_in_floats(const cpb_rows_job *job) {
+  return job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
+}
+
+/* The inverse has loops for floats and doubles only. */
+static cpb_rows_loop *rule_loop(const cpb_rows_rule *rule, const cpb_rows_job *job) {
+  bool fits = (rule->in >> job->in_type & rule->out >> job->out_type & 1) != 0;
+  if (!fits || job->d < rule->least || job->d > rule->most) return NULL;
+  return job->embedding ? rule->embed : job->in_type <= CPB_F64 ? rule->unembed : NULL;
+}
+
+cpb_rows_loop *cpb_rows_of(const cpb_loops *loops, const cpb_rows_job *job) {
+  const cpb_rows_rule *const *rules = loops->rows[rows_in_floats(job) ? 0 : 1];
+  for (const cpb_rows_rule *rule = rules == NULL ? NULL : *rules; rule != NULL && rule->walk != NULL; rule++)
+    if (rule_loop(rule, job) != NULL) return rule_loop(rule, job);
+  return cpb_rows_plain;
+}
+
+static const char *types_name(unsigned types) {
+  return types == CPB_RULE_F32     ? "f32"
+         : types == CPB_RULE_F64   ? "f64"
+         : types == CPB_RULE_SMALL ? "f16 u8 i8"
+                                   : "any";
+}
+
+static void print_rule(const cpb_rows_rule *rule, char *text, size_t size) {
+  char most[24] = "";
+  if (rule->most < SIZE_MAX) snprintf(most, sizeof most, "%zu", rule->most);
+  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; %s%s", types_name(rule->in), types_name(rule->out),
+           rule->least, most, rule->walk, rule->unembed != NULL ? "embed, unembed" : "embed",
+           rule->else_walk == NULL ? "any stride" : "packed results, else ",
+           rule->else_walk == NULL ? "" : rule->else_walk);
+}
+
+bool cpb_isa_plan(size_t line, char *text, size_t size) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t part = 0; part < 2; part++)
+    for (const cpb_rows_rule *rule = loops->rows[part] == NULL ? NULL : *loops->rows[part];
+         rule != NULL && rule->walk != NULL; rule++)
+      if (line-- == 0) {
+        print_rule(rule, text, size);
+        return true;
+      }
+  if (line == 0) snprintf(text, size, "all others: plain");
+  return line == 0;
 }
 
 const char *cpb_isa_name(void) { return cpb_loops_here()->name; }

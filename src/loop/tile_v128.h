@@ -4,7 +4,7 @@
 #define CPB_LOOP_TILE_V128_H
 
 #include "loop/lanes_v128.h"
-#include "loop/tile_wide.h"
+#include "loop/products_wide.h"
 
 /* Whether x is 0 or of medium size, so that no product of two and no sum of products leaves the range in which
  * fma_regular is exact. */
@@ -17,8 +17,8 @@ static bool tile_is_regular(const cpb_tile *t) {
   v128_i64 medium = {-1, -1};
   for (size_t k = 0; k < t->k; k++) {
     const double *a = t->a + k * t->a_k, *b = t->b + k * t->b_k;
-    for (size_t i = 0; i < CPB_TILE_ROWS; i++) medium &= is_medium(vec_spread(a[i * t->a_row]));
-    for (size_t j = 0; j < CPB_TILE_COLS; j += VEC_F64) medium &= is_medium(vec_load(b + j));
+    for (size_t i = 0; i < CPB_TILE_ROWS; i++) medium &= is_medium(vec_spread_f64(a[i * t->a_row]));
+    for (size_t j = 0; j < CPB_TILE_COLS; j += VEC_F64) medium &= is_medium(vec_load_f64(b + j));
   }
   return !any_bit(~medium);
 }
@@ -27,20 +27,20 @@ static bool tile_is_regular(const cpb_tile *t) {
 LANE_INLINE void tile_part_regular(const cpb_tile *t, size_t column) {
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
-    for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread(0);
+    for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread_f64(0);
   for (size_t k = 0; k < t->k; k++) {
     const double *a = t->a + k * t->a_k, *b = t->b + k * t->b_k + column;
     vec_f64 line[TILE_VECTORS];
     v128_two parts[TILE_VECTORS];
     v128_i64 bits = {0, 0};
     for (size_t v = 0; v < TILE_VECTORS; v++) {
-      line[v] = vec_load(b + v * VEC_F64);
+      line[v] = vec_load_f64(b + v * VEC_F64);
       bits |= (v128_i64)line[v];
       parts[v] = v128_split(line[v]);
     }
     if (!any_bit(bits)) continue; /* zeros: most of a diagonal whitening */
     for (size_t i = 0; i < CPB_TILE_ROWS; i++) {
-      vec_f64 factor = vec_spread(a[i * t->a_row]);
+      vec_f64 factor = vec_spread_f64(a[i * t->a_row]);
       v128_two factors = v128_split(factor);
       for (size_t v = 0; v < TILE_VECTORS; v++)
         sum[i][v] = fma_regular(factor * line[v], factors, parts[v], sum[i][v]);
@@ -49,7 +49,7 @@ LANE_INLINE void tile_part_regular(const cpb_tile *t, size_t column) {
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       double *at = t->c + column + i * t->c_row + v * VEC_F64;
-      vec_store(at, vec_add(t->fresh ? vec_spread(0) : vec_load(at), sum[i][v]));
+      vec_store_f64(at, vec_add_f64(t->fresh ? vec_spread_f64(0) : vec_load_f64(at), sum[i][v]));
     }
 }
 

@@ -140,7 +140,7 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   uint64_t foreign = atomic_load(&r->foreign);
   if (foreign != 0)
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
-                    "candidate %llu is beyond the %zu rows of the base", (unsigned long long)foreign,
+                    "candidate %lld is not one of the %zu rows of the base", (long long)foreign,
                     r->base.rows);
   size_t twice = atomic_load(&r->twice);
   if (twice != SIZE_MAX)
@@ -320,12 +320,8 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
 
 cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error) {
   cpb_sketch_options of = {.size = sizeof of};
-  cpb_map_options options;
   cpb_sketch_describe(sketch, &of);
-  cpb_map_options_init(&options, sizeof options);
-  options.d = of.d;
-  options.s = of.s;
-  options.center = of.center;
+  cpb_map_options options = {.size = sizeof options, .d = of.d, .s = of.s, .center = of.center};
   return cpb_map_new(&options, map, error);
 }
 

@@ -343,8 +343,8 @@ static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted
   for (size_t i = 0; i < r->C; i++)
     if (ids[i] >= r->store->rows)
       return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids",
-                      "query %zu names row %llu, but there are rows 0 .. %llu", query,
-                      (unsigned long long)ids[i], (unsigned long long)(r->store->rows - 1));
+                      "query %zu names row %lld, but there are rows 0 .. %llu", query, (long long)ids[i],
+                      (unsigned long long)(r->store->rows - 1));
   memcpy(sorted, ids, r->C * sizeof *sorted);
   qsort(sorted, r->C, sizeof *sorted, ascending);
   for (size_t i = 1; i < r->C; i++)

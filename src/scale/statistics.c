@@ -533,8 +533,7 @@ static void make(cpb_state *s, const cpb_statistics_options *options, void **obj
 
 static void carry(cpb_state *s, void **object) {
   cpb_statistics *of = *object;
-  cpb_statistics_options options;
-  cpb_statistics_options_init(&options, sizeof options);
+  cpb_statistics_options options = defaults;
   cpb_state_begin(s, &kind);
   cpb_state_carry_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
   uint64_t pass = cpb_state_number(s, !s->reading && of->has_norms ? 2 : 1, 8);

@@ -582,8 +582,7 @@ static cpb_status collect(cpb_search *search, cpb_hit *hits, cpb_error *error) {
 
 cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
                    const cpb_exec *exec, cpb_error *error) {
-  cpb_search_options options;
-  cpb_search_options_init(&options, sizeof options);
+  cpb_search_options options = defaults;
   options.k = k;
   options.metric = metric;
   if (k > base.rows)
@@ -676,9 +675,8 @@ static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
 
 cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
                           cpb_search_take *take, void *context, const cpb_exec *exec, cpb_error *error) {
-  cpb_search_options o;
+  cpb_search_options o = defaults;
   if (base == NULL || take == NULL) return cpb_fail_missing(error, base == NULL ? "base" : "take");
-  cpb_search_options_init(&o, sizeof o);
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "search options", error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base->cols, error);
   if (status == CPB_OK && base->rows != CPB_ROWS_UNKNOWN) status = check_k(o.k, base->rows, error);

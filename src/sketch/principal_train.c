@@ -3,6 +3,7 @@
 #include "sketch/principal_train.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ typedef struct training {
   cpb_matrix y;            /* rows x k: projections */
   size_t *nearest;         /* queries x CALIBRATED rows, nearest first */
   size_t near_count;       /* <= CALIBRATED */
+  double told;             /* share of the work that was reported as done */
 } training;
 
 /* A rotation with a number of bits per direction. */
@@ -144,6 +146,7 @@ typedef struct approximation {
   const training *t;
   const candidate *c;
   cpb_matrix *rows; /* projections on entry; f v on return */
+  atomic_bool out_of_memory;
 } approximation;
 
 static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *u) {
@@ -155,11 +158,12 @@ static void approximate_row(double *row, size_t n, size_t bits_per, float *c, ui
 }
 
 static void approximate_rows(void *arg, size_t block, size_t first, size_t count) {
-  const approximation *a = arg;
+  approximation *a = arg;
   (void)block;
   size_t n = a->c->n;
   float *c = malloc(n * sizeof *c);
   uint8_t *u = malloc(n);
+  if (c == NULL || u == NULL) atomic_store(&a->out_of_memory, true);
   for (size_t i = first; i < first + count && c != NULL && u != NULL; i++)
     approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, u);
   free(c);
@@ -205,10 +209,10 @@ static bool judge(training *t, candidate *c) {
   if (ready) {
     cpb_matrix_product(&t->y, false, &c->rotation, &rows, t->exec);
     first_rows_upright(&rows, t->queries, &asked);
-    approximation a = {t, c, &rows};
+    approximation a = {.t = t, .c = c, .rows = &rows};
     cpb_blocks blocks = {t->rows, 64, approximate_rows, &a};
     cpb_blocks_run(&blocks, t->exec);
-    ready = multiply_queries(t, &rows, &asked, &products);
+    ready = !atomic_load(&a.out_of_memory) && multiply_queries(t, &rows, &asked, &products);
     if (ready) score(t, &products, c);
   }
   cpb_matrix_free(&rows);
@@ -278,6 +282,7 @@ static cpb_status compete(training *t, candidate *best, size_t bits_per, cpb_ske
   bool better = status == CPB_OK && (best->rotation.at == NULL || other.score > best->score);
   cpb_matrix_free(better ? &best->rotation : &other.rotation);
   if (better) *best = other;
+  if (status == CPB_OK) status = cpb_exec_tell(t->exec, t->told += (0.95 - t->told) / 4, t->error);
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "geometry/regions.h"
 #include "recommend/choice.h"
+#include "capball/advanced/estimator.h"
 #include "sketch/sketch_train.h"
 
 enum { N = 600, D = 12, CLOSE = 200 };
@@ -287,6 +288,36 @@ static void sketches(void) {
   cpb_sketch_free(sketch);
 }
 
+static void estimates(void) {
+  cpb_error error;
+  cpb_sketch_training training;
+  cpb_sketch *sketch;
+  cpb_estimator *estimator;
+  static uint8_t codes[N * 10];
+  static double numbers[3 * N];
+  cpb_sketch_training_init(&training, sizeof training);
+  training.kind = CPB_SKETCH_PRINCIPAL;
+  training.bits = 32;
+  training.bits_per = 2;
+  training.rotation = CPB_ROTATION_LEARNED;
+  training.s = 20;
+  training.center = center;
+  begin();
+  ok(cpb_sketch_train(cpb_rows(x32, CPB_F32, N, D), &training, &sketch, NULL, NULL, &error), &error);
+  ok(cpb_sketch_encode(sketch, cpb_rows(x32, CPB_F32, N, D), codes, NULL, &error), &error);
+  take(codes, sizeof codes);
+  end("codes with factors");
+  begin();
+  ok(cpb_estimator_new(sketch, cpb_rows(codes, CPB_U8, N, 10), &estimator, &error), &error);
+  ok(cpb_estimator_bounds(estimator, cpb_rows(x32, CPB_F32, 1, D), CPB_BOUND_CERTAIN, 0, numbers, numbers + N,
+                          numbers + 2 * N, &error),
+     &error);
+  take(numbers, sizeof numbers);
+  end("bounds of estimates");
+  cpb_estimator_free(estimator);
+  cpb_sketch_free(sketch);
+}
+
 int main(void) {
   make_data();
   begin();
@@ -301,5 +332,6 @@ int main(void) {
   searches();
   transforms();
   sketches();
+  estimates();
   return 0;
 }

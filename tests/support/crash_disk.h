@@ -84,7 +84,8 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 int open(const char *name, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
-  unsigned mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(rest, unsigned) : 0;
+  bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  unsigned mode = makes ? va_arg(rest, unsigned) : 0;
   va_end(rest);
   return (int)make_call(SYS_openat, AT_FDCWD, (long)name, flags, (long)mode, 0);
 }

@@ -29,9 +29,10 @@ from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, U
 
 _log = logging.getLogger("capball")
 
-# What "auto" tries, the simplest first: (transform, metric, scale of the sphere).
-_TRIED = (("none", "l2", 1.0), ("lift-ip", "ip", 1.0), ("lift-cosine", "cosine", 1.0), ("normalize", "cosine", 1.0),
-          ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
+# What "auto" tries, the simplest first: (transform, metric, scale of the sphere). Raw rows by cosine only where there is no L2;
+# the best sphere is also asked twice.
+_TRIED = (("none", "l2", 1.0), ("none", "cosine", 1.0), ("normalize", "cosine", 1.0), ("lift-ip", "ip", 1.0),
+          ("lift-cosine", "cosine", 1.0), ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
 _METRIC = {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}
 _FORMAT = 1  # of a saved index
 
@@ -61,25 +62,31 @@ class Audited(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One way to the engine, measured on a sample: the share of the true neighbours among its candidates."""
+    """One way to the engine, measured on a sample.
+
+    recall   share of the true neighbours among its candidates, which decides; error is its standard error
+    first    share among as many of its first as there are true ones
+    """
 
     transform: str
     metric: str
     scale: float
     recall: float
     error: float
+    first: float = float("nan")
+    twice: bool = False
 
     def __str__(self) -> str:
         scale = f" s={self.scale:g}" if self.transform == "sphere" else ""
-        return f"{self.transform}{scale} by {self.metric} {self.recall:.3f}+-{self.error:.3f}"
+        return f"{self.transform}{scale} by {self.metric}{' twice' if self.twice else ''} {self.recall:.3f}+-{self.error:.3f} ({self.first:.3f})"
 
 
 class Euclidean:
     """Euclidean k-NN and range search through an engine that ranks by cosine, inner product or anything it has.
 
     engine      a name of `BY_NAME`, an adapter, or a function (rows, queries, k, metric) -> ids
-    transform   "auto" (the default): what finds the most neighbours on a sample of the first rows, measured with this
-                engine, and of equal ones the simplest; or "sphere", "lift-ip", "lift-cosine", "normalize", or "none"
+    transform   "auto" (the default): what finds the most neighbours among its candidates, on a sample of the first rows
+                and with this engine; within the noise of that what has the most among its first, then the simplest; or "sphere", "lift-ip", "lift-cosine", "normalize", or "none"
                 for the engine's own L2. `why` says what was measured
     map         a fitted SphereMap, for the sphere; None: fitted to the first rows, scale = `scale` times the mean norm
     candidates  how many rows the engine is asked for, which are then put in order by exact distances; None: 10 k, at
@@ -121,7 +128,8 @@ class Euclidean:
 
     @property
     def why(self) -> str:
-        """What "auto" has measured, and what it chose."""
+        """What "auto" has measured, and what it chose: the share of the true neighbours among the candidates, its noise, and
+        the share among the first."""
         if not self.trials:
             return f"{self.transform} was asked for" if self.transform != "auto" else "there are no rows yet"
         return f"{self.transform} by {self.metric}, of " + ", ".join(map(str, self.trials))
@@ -149,7 +157,7 @@ class Euclidean:
         if self.transform != "auto":
             return
         chosen = self._choose(rows)
-        self.transform, self.metric, self.scale = chosen.transform, chosen.metric, chosen.scale
+        self.transform, self.metric, self.scale, self.twice = chosen.transform, chosen.metric, chosen.scale, chosen.twice
         _log.info("%s", self.why)
 
     def _build(self) -> None:
@@ -176,27 +184,38 @@ class Euclidean:
     # ---- the way to the engine
 
     def _choose(self, rows: np.ndarray) -> Trial:
-        """The simplest of the ways that are as good as the best, within the noise of the measurement or half a point."""
+        """The rule of `recommend`: within the noise of the criterion the most among the first, then the simplest."""
         k, asked = 10, 400
         rng = np.random.default_rng(0)
         some = rng.permutation(len(rows))[:20000]
         queries, base = (rows[some[:asked]], rows[some[asked:]]) if len(some) > 2 * asked else (rows[some], rows[some])
         k = min(k, len(base))
         truth = capball.knn(base, queries, k).ids
-        shares: list[np.ndarray] = []
         count = max(k, self._count(k) * len(base) // len(rows))  # of fewer rows fewer candidates: as hard as all rows are
-        ways = [way for way in _TRIED if way[1] in self.engine.metrics and self.metric in ("", way[1])]
-        for transform, metric, scale in ways if len(ways) > 1 else []:
-            trial = Euclidean(self._fresh(), transform=transform, metric=metric, scale=scale, ball=self.ball,
-                              candidates=count, twice=self.twice).add(base)
-            found = trial.search(queries, k).ids
-            shares.append(np.array([len(np.intersect1d(*both)) / k for both in zip(found, truth)]))
-            self.trials.append(Trial(transform, metric, scale, *_mean(shares[-1])))
-        if not self.trials:
-            return Trial(*(ways or [("sphere", self.metric or "cosine", 1.0)])[0], float("nan"), 0.0)
-        best = max(shares, key=lambda share: float(share.mean()))
-        lost = [_mean(best - share) for share in shares]  # of the same queries: less noise than in both
-        return next(trial for trial, (loss, error) in zip(self.trials, lost) if loss <= min(error, 0.005))
+        has_l2 = "l2" in self.engine.metrics
+        ways = [way for way in _TRIED if way[1] in self.engine.metrics and self.metric in ("", way[1])
+                and not (way[:2] == ("none", "cosine") and has_l2)]
+        if len(ways) < 2:
+            return Trial(*(ways or [("sphere", self.metric or "cosine", 1.0)])[0], float("nan"), 0.0, twice=self.twice)
+        shares: list[tuple[np.ndarray, np.ndarray]] = []
+        for way in ways:
+            self._try(*way, self.twice, base, queries, truth, count, shares)
+        spheres = [i for i, trial in enumerate(self.trials) if trial.transform == "sphere"]
+        if spheres and not self.twice:
+            best = self.trials[max(spheres, key=lambda i: self.trials[i].recall)]
+            self._try(best.transform, best.metric, best.scale, True, base, queries, truth, max(k, count // 2), shares)
+        near = _close([all_ for all_, _ in shares], range(len(shares)))
+        return self.trials[min(_close([first for _, first in shares], near))]
+
+    def _try(self, transform: str, metric: str, scale: float, twice: bool, base: np.ndarray, queries: np.ndarray,
+             truth: np.ndarray, count: int, shares: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        k = truth.shape[1]
+        trial = Euclidean(self._fresh(), transform=transform, metric=metric, scale=scale, ball=self.ball, candidates=count,
+                          twice=twice).add(base)
+        found = trial.search(queries, k).ids
+        first = found if twice else trial._ask(queries, trial._usual_radius(k), count)[:, :k]
+        shares.append((_shares(found, truth), _shares(first, truth)))
+        self.trials.append(Trial(transform, metric, scale, *_mean(shares[-1][0]), float(shares[-1][1].mean()), twice))
 
     def _fresh(self) -> Engine:
         """Another engine of the same settings, empty."""
@@ -283,7 +302,7 @@ class Euclidean:
         if audit:
             some = np.random.default_rng(0).permutation(len(queries))[:audit]
             true = self._exact(queries[some], k, allowed)
-            return Audited(distances, near, *_mean(np.array([len(np.intersect1d(*both)) / k for both in zip(near[some], true.ids)])))
+            return Audited(distances, near, *_mean(_shares(near[some], true.ids)))
         return capball.Neighbors(distances, near)
 
     def _count(self, k: int) -> int:
@@ -447,6 +466,18 @@ class Euclidean:
             raise ValueError(f"{folder}: the transform is of {index.way.d} columns, the rows have {index.rows.shape[1]}")
         index.engine.load(folder / "index", index.way.embed(index.rows[:1], dtype="float32").shape[1], index.metric)
         return index
+
+
+def _shares(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The share of the true ids of each query that was found."""
+    return np.array([len(np.intersect1d(*both)) / truth.shape[1] for both in zip(found, truth)])
+
+
+def _close(shares: list[np.ndarray], those: Any) -> list[int]:
+    """Which of those are behind the best by no more than one standard error of the difference, over the same queries."""
+    best = max(those, key=lambda i: float(shares[i].mean()))
+    behind = {i: _mean(shares[best] - shares[i]) for i in those}
+    return [i for i in those if behind[i][0] <= behind[i][1]]
 
 
 def _mean(shares: np.ndarray) -> tuple[float, float]:

@@ -367,6 +367,11 @@ class Sphere(_Scaled):
     def forward(self, x: Tensor) -> Tensor:
         return embed(x, self.t, self.center)
 
+    def map(self, d: int) -> capball.SphereMap:
+        """The same map of rows of d numbers, outside of torch."""
+        center = None if self.center is None else self.center.detach().double().cpu().numpy()
+        return capball.SphereMap(d, self.s, center)
+
 
 class InverseSphere(_Scaled):
     """x = S^-1(y/|y|), and center added where one is given: d+1 numbers to d."""
@@ -385,12 +390,30 @@ class CapLinear(nn.Linear):
     def __init__(self, d: int, units: int, **keywords: Any) -> None:
         super().__init__(d + 1, units, bias=True, **keywords)
 
-    def regions(self, s: float = 1.0) -> list[capball.Region]:
-        """The ball of each unit, or what else its cap is, under the scale of the layer before."""
-        sphere = capball.SphereMap(self.in_features - 1, s)
-        p, b = self.weight.detach().double(), -self.bias.detach().double()
+    def regions(self, sphere: "Sphere | nn.Module | float") -> list[capball.Region]:
+        """The ball of each unit, or what else its cap is.
+
+        sphere  the `Sphere` before this layer, a Sequential that holds both, or its scale s where it has no center
+        """
+        d = self.in_features - 1
+        before = self._sphere_in(sphere) if isinstance(sphere, nn.Module) else None
+        if before is None and not isinstance(sphere, (int, float)):
+            raise TypeError(f"sphere must be the Sphere before this layer, or a Sequential that holds both, got {type(sphere).__name__}")
+        sphere = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
+        p, b = self.weight.detach().double().cpu(), -self.bias.detach().double().cpu()
         length = p.norm(dim=1)
         return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
+
+    def _sphere_in(self, module: nn.Module) -> "Sphere | None":
+        """The Sphere itself, or the last one before this layer in a Sequential."""
+        if isinstance(module, Sphere):
+            return module
+        found = None
+        for layer in module.children():
+            if layer is self:
+                return found
+            found = layer if isinstance(layer, Sphere) else found
+        return None
 
 
 class _Caps(torch.autograd.Function):
@@ -444,7 +467,7 @@ class SphereCapLinear(nn.Module):
 
     def regions(self) -> list[capball.Region]:
         """The ball of each unit, or what else its cap is."""
-        return self.caps.regions(self.sphere.s)
+        return self.caps.regions(self.sphere)
 
 
 def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:

@@ -44,14 +44,6 @@ def _half_power(e, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _quotient(a, b):
-    if b.dtype == tl.float64:
-        return a / b
-    else:
-        return tl.math.div_rn(a, b)
-
-
-@triton.jit
 def _inverse(a):
     """1/a of a normal number, nearly rounded."""
     if a.dtype == tl.float64:
@@ -61,12 +53,27 @@ def _inverse(a):
         return tl.fma(near, tl.fma(-a, near, 1.0), near)
 
 
+# ROUGH: for f16 and bf16, f32 need not be right to the last digit.
+
+
 @triton.jit
-def _root(a):
-    if a.dtype == tl.float64:
+def _root(a, ROUGH: tl.constexpr):
+    if ROUGH or a.dtype == tl.float64:
         return tl.sqrt(a)
     else:
         return tl.math.sqrt_rn(a)
+
+
+@triton.jit
+def _ratio(s, a, b, ROUGH: tl.constexpr):
+    """s a/b; in f32 with one rounding."""
+    if ROUGH or b.dtype == tl.float64:
+        return s * a / b
+    else:
+        c = s * a
+        near = tl.math.div_rn(c, b)
+        rest = tl.fma(-near, b, c) + tl.fma(s, a, -c)
+        return tl.fma(rest, 1.0 / b, near)
 
 
 @triton.jit
@@ -311,10 +318,10 @@ def _usual_point(N, L, z0, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
+def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr, ROUGH: tl.constexpr):
     """Of y = (y', y0): 2^-c y', its square N, L = 2^-b |y|, 2^-b y0, b, c, and whether nothing had to be taken out."""
     N = _square(z, FINE)
-    L = _root(N + z0 * z0)
+    L = _root(N + z0 * z0, ROUGH)
     b = tl.zeros_like(N).to(tl.int32)
     c = b
     usual = _all(_usual_point(N, L, z0, WIDE))
@@ -326,25 +333,26 @@ def _place(z, z0, WIDE: tl.constexpr, FINE: tl.constexpr):
         N = _square(z, FINE)
         first, second = _half_power(c - b, WIDE)
         z0 = z0 * _power(-b, WIDE)
-        L = _root((N * first * second) * first * second + z0 * z0)
+        L = _root((N * first * second) * first * second + z0 * z0, ROUGH)
         L = tl.where(N < float("inf"), L, float("nan"))
     return z, N, L, z0, b, c, usual
 
 
 @triton.jit
-def _preimage_factor(N, L, z0, s):
+def _preimage_factor(N, L, z0, s, ROUGH: tl.constexpr):
     """What y' is multiplied by, without cancellation on either half of the sphere."""
     south = z0 < 0
-    return _quotient(s * tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0))
+    return _ratio(s, tl.where(south, L - z0, 1.0), tl.where(south, N, L + z0), ROUGH)
 
 
 @triton.jit
 def _preimage_slope_factors(N, L, z0, product, s):
     """With |y| + y0 = rise: g s/rise - y' <y',g> s/(rise^2 |y|), and -<y',g> s/(rise |y|): s/rise, k of (g - k y') s/rise, the
     last number over s/rise, and the gradient of t."""
-    rise = tl.where(z0 < 0, _quotient(N, L - z0), L + z0)
-    factor = _quotient(s, rise)
-    return factor, _quotient(product, rise * L), -_quotient(product, L), product * factor
+    per_rise = _inverse(tl.where(z0 < 0, N * _inverse(L - z0), L + z0))
+    slope = product * _inverse(L)
+    factor = s * per_rise
+    return factor, slope * per_rise, -slope, product * factor
 
 
 @triton.jit
@@ -352,9 +360,10 @@ def _unembed_block(y, t, center, x, rows, before, d, y_row, y_col, CENTER: tl.co
                    FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
     row, col, count, here = _block(rows, before, d, NEAR, R, D)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
-    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
+    ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
+    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE, ROUGH)
     south = z0 < 0
-    factor = _preimage_factor(N, L, z0, _scale(t, WIDE))
+    factor = _preimage_factor(N, L, z0, _scale(t, WIDE), ROUGH)
     if not usual:
         first, second = _half_power(tl.where(south, b - c, c - b), WIDE)
         z = z * first[:, None]
@@ -378,7 +387,8 @@ def _unembed_back_block(y, t, g, gy, rows, before, d, g_row, g_col, y_row, y_col
     row, col, count, here = _block(rows, before, d, NEAR, R, D)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     up = _read(g, row, col, before, here, g_row, g_col, WIDE)
-    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE)
+    ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
+    z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE, ROUGH)
     most = _largest(up)
     h = tl.zeros_like(b)
     usual = usual & _all(_usual(most, WIDE) | (most == 0))

@@ -14,7 +14,7 @@ from . import _blocks, _runs
 from ._shapes import shape_of
 
 _FINE = 512  # from so many f32 numbers on, squares are added in double
-_FINE_THREAD = 64  # the same where a thread adds the squares of a row one after the other
+_FINE_THREAD = 2  # the same where a thread adds the squares of a row one after the other
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _shape = shape_of  # which a benchmark and tests replace
@@ -59,8 +59,6 @@ def _plan_run(name: str, d: int, shape: Any, common: dict[str, Any]) -> _Plan:
     size = {cols: _power_of_two(R * cols) for cols in (d, d + 1)}
     known = dict(common, d=d, WORD=shape.word, R=R, IN=size[reads], HEAD=head, REST=rest,
                  STEP=max(1, min(R, 128 * shape.warps // D)))
-    if name == "embed":
-        known.update(COLUMNS=shape.columns, IN=size[d] if shape.columns else R * D)
     if name.endswith("backward"):
         known["UP"] = size[2 * d + 1 - reads]
     return _Plan(_RUNS[name], R, (), known, shape.warps)
@@ -72,7 +70,7 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     """For n rows of d numbers with the strides `plain` and of d+1 with the strides `points`, where they are read."""
     D = _power_of_two(d)
     shape = shape_of(name, dtype.itemsize, d, D)
-    fine = _FINE_THREAD if shape.word > 0 and shape.columns else _FINE
+    fine = _FINE_THREAD if shape.word > 0 else _FINE
     common = dict(WIDE=dtype == torch.float64, FINE=dtype == torch.float32 and D >= fine, D=D)
     if shape.word > 0 and not centered and plain in ((), (d, 1)) and points in ((), (d + 1, 1)):
         return _plan_run(name, d, shape, common)

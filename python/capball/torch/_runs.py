@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from ._blocks import (_all, _embed_back_block, _embed_block, _image_factors, _preimage_factor, _preimage_slope_factors, _root, _scale,
-                      _slope_factors, _square, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
+                      _slope_factors, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
 
 
 @triton.jit
@@ -19,13 +19,6 @@ def _read_run(a, first, COLS: tl.constexpr, R: tl.constexpr, SIZE: tl.constexpr)
     """R rows of COLS numbers as one row of SIZE, a power of two."""
     i = tl.arange(0, SIZE)
     return tl.load(a + first * COLS + i, mask=i < R * COLS, other=0)
-
-
-@triton.jit
-def _read_block(a, first, d: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row = tl.arange(0, R)[:, None]
-    col = tl.arange(0, D)[None, :]
-    return tl.load(a + first * d + (row * d + col), mask=(col < d) & (row >= 0), other=0)
 
 
 @triton.jit
@@ -60,10 +53,10 @@ def _places(rows, START: tl.constexpr, SIZE: tl.constexpr, COLS: tl.constexpr, R
 
 
 @triton.jit
-def _from(run, row, col, R: tl.constexpr, PITCH: tl.constexpr, SIZE: tl.constexpr, WIDE: tl.constexpr):
-    """Numbers of a run; those of column PITCH are not used."""
-    i = row * PITCH + col
-    if R * PITCH == SIZE:
+def _from(run, row, col, R: tl.constexpr, COLS: tl.constexpr, SIZE: tl.constexpr, WIDE: tl.constexpr):
+    """Numbers of a run; those of column COLS are not used."""
+    i = row * COLS + col
+    if R * COLS == SIZE:
         i = tl.minimum(i, SIZE - 1)
     return _wide(tl.gather(run, i, 0), WIDE)
 
@@ -87,36 +80,30 @@ def _write_run(a, value, first, i, here, COLS: tl.constexpr):
 
 @triton.jit
 def _embed_piece(x, y, factor, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr, R: tl.constexpr,
-                 PITCH: tl.constexpr, IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+                 IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
     i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
     f, of_last = _of_rows(factor, last, row, WIDE)
-    value = tl.where(col == d, of_last, _from(x, row, col, R, PITCH, IN, WIDE) * f)
+    value = tl.where(col == d, of_last, _from(x, row, col, R, d, IN, WIDE) * f)
     _write_run(y, value, first, i, here, d + 1)
 
 
 @triton.jit(do_not_specialize=["rows"])
-def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, COLUMNS: tl.constexpr,
+def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
                      WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
                      REST: tl.constexpr, STEP: tl.constexpr):
-    PITCH: tl.constexpr = d if COLUMNS else D  # of rows in the run
     first = tl.program_id(0).to(tl.int64) * R
     usual = rows - first >= R
     if usual:
-        if COLUMNS:
-            run = _read_run(x, first, d, R, IN)
-            z = _columns(run, d, d, R, D, WIDE)
-            N = _sum_of_products(z, z, FINE)
-        else:
-            block = _read_block(x, first, d, R, D)
-            run = tl.reshape(block, [R * D])
-            N = _square(_wide(block, WIDE), FINE)
+        run = _read_run(x, first, d, R, IN)
+        z = _columns(run, d, d, R, D, WIDE)
+        N = _sum_of_products(z, z, FINE)
         s = _scale(t, WIDE)
         usual = _all(_usual(N + s * s, WIDE))
         if usual:
             factor, last = _image_factors(N, s)
-            _embed_piece(run, y, factor, last, rows, first, 0, HEAD, d, R, PITCH, IN, WORD, WIDE)
+            _embed_piece(run, y, factor, last, rows, first, 0, HEAD, d, R, IN, WORD, WIDE)
             if REST > 0:
-                _embed_piece(run, y, factor, last, rows, first, HEAD, REST, d, R, PITCH, IN, WORD, WIDE)
+                _embed_piece(run, y, factor, last, rows, first, HEAD, REST, d, R, IN, WORD, WIDE)
     if not usual:
         for i in range(0, R, STEP):
             _embed_block(x, t, x, y, rows, first + i, d, d, 1, False, WIDE, FINE, True, STEP, D)
@@ -138,6 +125,7 @@ def _lasts(run, d: tl.constexpr, R: tl.constexpr, WIDE: tl.constexpr):
 def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
                        WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr, HEAD: tl.constexpr,
                        REST: tl.constexpr, STEP: tl.constexpr):
+    ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
     first = tl.program_id(0).to(tl.int64) * R
     usual = rows - first >= R
     if usual:
@@ -145,10 +133,10 @@ def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE:
         z = _columns(run, d + 1, d, R, D, WIDE)
         z0 = _lasts(run, d, R, WIDE)
         N = _sum_of_products(z, z, FINE)
-        L = _root(N + z0 * z0)
+        L = _root(N + z0 * z0, ROUGH)
         usual = _all(_usual_point(N, L, z0, WIDE))
         if usual:
-            factor = _preimage_factor(N, L, z0, _scale(t, WIDE))
+            factor = _preimage_factor(N, L, z0, _scale(t, WIDE), ROUGH)
             _unembed_piece(run, x, factor, rows, first, 0, HEAD, d, R, IN, WORD, WIDE)
             if REST > 0:
                 _unembed_piece(run, x, factor, rows, first, HEAD, REST, d, R, IN, WORD, WIDE)
@@ -181,7 +169,7 @@ def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.con
         up = _columns(up_run, d + 1, d, R, D, WIDE)
         up0 = _lasts(up_run, d, R, WIDE)
         N = _sum_of_products(z, z, FINE)
-        product = _sum_of_products(z, up, False)
+        product = _sum_of_products(z, up, FINE)
         most = tl.maximum(tl.max(tl.abs(up), axis=0), tl.abs(up0))
         usual = _all(_usual(N + s * s, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product))
         if usual:
@@ -210,6 +198,7 @@ def _unembed_back_piece(y, g, gy, factor, k, last, rows, first, START: tl.conste
 def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
                             WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
                             UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
+    ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
@@ -221,8 +210,8 @@ def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.c
         z = _columns(run, d + 1, d, R, D, WIDE)
         z0 = _lasts(run, d, R, WIDE)
         N = _sum_of_products(z, z, FINE)
-        L = _root(N + z0 * z0)
-        product = _sum_of_products(z, up, False)
+        L = _root(N + z0 * z0, ROUGH)
+        product = _sum_of_products(z, up, FINE)
         most = tl.max(tl.abs(up), axis=0)
         usual = _all(_usual_point(N, L, z0, WIDE) & (_usual(most, WIDE) | (most == 0)))
         if usual:
