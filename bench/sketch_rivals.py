@@ -237,13 +237,12 @@ def bounds_table(store: dict) -> list[str]:
     lines = ["| set | rows | certain, 1 bit | 2 bits | 4 bits | equal to knn | probable, 1 bit | 2 bits | 4 bits | recall, 4 bits |",
              "|---|---|---|---|---|---|---|---|---|---|"]
     for name in sorted({k.split("/")[0] for k in store}):
-        each = [store.get(f"{name}/{per}") for per in (1, 2, 4)]
-        if None in each:
-            continue
-        certain, probable = ([f"{e[what]:.2f}" for e in each] for what in ("certain", "probable"))
-        equal = "yes" if all(e["certain equal"] for e in each) else "no"
-        lines.append(f"| {name} | {each[0]['rows']} | {' | '.join(certain)} | {equal} | {' | '.join(probable)} | "
-                     f"{each[2]['probable recall']:.2f} |")
+        each = [store.get(f"{name}/{per}", {}) for per in (1, 2, 4)]
+        known = [e for e in each if e]
+        certain, probable = ([cell(e.get(what), 2) for e in each] for what in ("certain", "probable"))
+        equal = "yes" if all(e["certain equal"] for e in known) else "no"
+        lines.append(f"| {name} | {known[0]['rows']} | {' | '.join(certain)} | {equal} | {' | '.join(probable)} | "
+                     f"{cell(each[2].get('probable recall'), 2)} |")
     return lines + [""]
 
 
