@@ -70,7 +70,8 @@ static int scan_estimates(search *s, const cpb_estimator_options *options, cpb_h
   status = cpb_estimator_search(estimator, s->queries.rows, options, hits, report, cli_exec(s->job), &error);
   cpb_estimator_free(estimator);
   if (status == CPB_OK) return CLI_OK;
-  return cli_fail_input(cli_is_about(&error, "queries") ? &s->queries : &s->rows, status, &error);
+  bool about_queries = options->rows == NULL || cli_is_about(&error, "queries");
+  return cli_fail_input(about_queries ? &s->queries : &s->rows, status, &error);
 }
 
 static int scan(search *s) {
