@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -28,12 +28,13 @@ def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor]
     return gy, _total(parts, t)
 
 
-embed = torch.library.triton_op("capball::embed_triton", _embed_rows, mutates_args=())
-unembed = torch.library.triton_op("capball::unembed_triton", _unembed_rows, mutates_args=())
-_embed_backward = torch.library.triton_op("capball::embed_backward_triton", _embed_gradients, mutates_args=())
-_unembed_backward = torch.library.triton_op("capball::unembed_backward_triton", _unembed_gradients, mutates_args=())
-embed.register_autograd(_backward_of(_embed_backward), setup_context=_save)
-unembed.register_autograd(_backward_of(_unembed_backward), setup_context=_save)
-for _op, _batched in ((embed, _rowwise_vmap), (unembed, _rowwise_vmap), (_embed_backward, _looped_vmap),
-                      (_unembed_backward, _looped_vmap)):
-    _op.register_vmap(_batched(_op))
+def _operator(name: str, rows: Any, batched: Any) -> Any:
+    op: Any = torch.library.triton_op(f"capball::{name}_triton", rows, mutates_args=())
+    op.register_vmap(batched(op))
+    return op
+
+
+embed = _operator("embed", _embed_rows, _rowwise_vmap)
+unembed = _operator("unembed", _unembed_rows, _rowwise_vmap)
+embed.register_autograd(_backward_of(_operator("embed_backward", _embed_gradients, _looped_vmap)), setup_context=_save)
+unembed.register_autograd(_backward_of(_operator("unembed_backward", _unembed_gradients, _looped_vmap)), setup_context=_save)

@@ -14,8 +14,10 @@ class Shape(NamedTuple):
     word: int = 0
 
 
+_Lines = dict[str, dict[int, tuple[tuple[int, ...], ...]]]
+
 # By kernel and bytes of a number: up to a width D, the shape. Wider rows are a block of their own.
-_TABLE = {
+_TABLE: _Lines = {
     "embed": {
         2: ((32, 512, 1), (64, 1024, 2), (256, 1024, 1), (1024, 2048, 1), (4096, 2048, 2), (8192, 8192, 4)),
         4: ((16, 512, 2), (256, 512, 1), (1024, 1024, 1), (4096, 2048, 1), (8192, 8192, 8)),
@@ -38,7 +40,7 @@ _TABLE = {
     },
 }
 # The same for rows whose bytes are not a multiple of 16, where these are different.
-_OTHERS = {
+_OTHERS: _Lines = {
     "embed": {
         2: ((1, 1024, 4, 2), (2, 512, 2), (4, 2048, 4, 8), (16, 2048, 2, 2), (64, 4096, 4, 2), (128, 2048, 2)),
         4: ((1, 512, 4, 4), (2, 1024, 4, 1), (4, 1024, 4, 4), (16, 2048, 2, 4), (64, 1024, 2)),
