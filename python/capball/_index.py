@@ -88,12 +88,12 @@ class Index(_core.Index):
         array = _arrays.rows(rows, "rows")
         return array if array.dtype == self.dtype else array.astype(self.dtype)
 
-    def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:
+    def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Adds rows, all of them or none; without ids they get the numbers after the largest id."""
         with bar("add", progress) as told:
             super().add(self._rows(rows), ids, threads, told)
 
-    def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:
+    def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         with bar("replace", progress) as told:
             super().replace(self._rows(rows), ids, threads, told)
@@ -106,7 +106,7 @@ class Index(_core.Index):
         """The rows of ids."""
         return super().rows(np.atleast_1d(_arrays.ids(ids, "ids")))
 
-    def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,
+    def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
                progress: Any = None) -> Neighbors:
         """The k nearest rows of every query; if there are fewer, ids are -1 and distances NaN.
 
@@ -132,7 +132,7 @@ class Index(_core.Index):
             return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
                                          progress=told))
 
-    def check(self, *, progress: Any = None) -> None:
+    def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
         with bar("check", progress) as told:
             super().check(told)

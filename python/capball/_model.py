@@ -151,7 +151,7 @@ class Estimator(_core.Estimator):
         (distances, ids), read, proven = super().search(queries, k, base, count, bound, confidence, threads)
         return Found(distances, ids, read, proven)
 
-    def bounds(self, query: Any, bound: str = "certain", confidence: float | None = None) -> np.ndarray:
+    def bounds(self, query: Any, bound: str | None = "certain", confidence: float | None = None) -> np.ndarray:
         """Estimate, lower and upper bound of the distance of one query to every code: three rows of numbers."""
         return super().bounds(np.atleast_2d(query), bound, confidence)
 
@@ -186,16 +186,14 @@ class Sketch(_Artefact, _core.Sketch):
         nearest; "certain" and "probable": see Estimator.search. Codes of principal sketches give estimates of
         distances, others the number of differing bits.
         """
-        if isinstance(candidates, str) or base is None:
-            count = candidates
-        else:
-            count = min(candidates or 10 * k, len(codes))
+        if base is not None and not isinstance(candidates, str):
+            candidates = min(candidates or 10 * k, len(codes))
         if self.kind == "principal":
-            found = self.prepare(codes).search(queries, k, base=base, candidates=count, threads=threads)
+            found = self.prepare(codes).search(queries, k, base=base, candidates=candidates, threads=threads)
             return Neighbors(found.distances, found.ids)
-        if isinstance(count, str):
+        if isinstance(candidates, str):
             raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
-        bits, ids = _core.hamming_knn(codes, self.encode(queries), k if base is None else count, threads)
+        bits, ids = _core.hamming_knn(codes, self.encode(queries), candidates if base is not None and candidates else k, threads)
         return Neighbors(bits, ids) if base is None else Neighbors(*_core.rerank(base, queries, ids, k, None, threads))
 
     def _facts(self) -> dict[str, str]:
