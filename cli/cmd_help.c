@@ -127,7 +127,7 @@ void cli_print_overview(const cli_command *const *all, FILE *to) {
   cli_print_summaries(all, NULL, to);
   fputs("\n"
         "  capball help COMMAND     the formula, the options, an example that runs\n"
-        "  capball --version        version, instruction set, HDF5; with -v which loop serves which rows\n"
+        "  capball --version        version, loops, HDF5; -v: which loop for which rows\n"
         "  capball theory T3        a law, by the T-number of a formula\n"
         "\n"
         "Begin with: capball demo\n",

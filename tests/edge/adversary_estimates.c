@@ -393,6 +393,7 @@ static void files_give_the_same_codes(void **state) {
   uint8_t *codes = malloc(w.n * w.of.code_bytes);
   assert_int_equal(cpb_sketch_encode(again, w.rows, codes, NULL, NULL), CPB_OK);
   assert_memory_equal(codes, w.codes, w.n * w.of.code_bytes);
+  cpb_sketch_free(again);
   char *factors = strstr(text, "\"spread\": ");
   factors[10] = '9'; /* beyond 1 */
   assert_int_equal(cpb_sketch_from_json(text, strlen(text), "file", &again, &error), CPB_EFORMAT);

@@ -2,6 +2,7 @@
 #include <capball/advanced/abid.h>
 #include <capball/advanced/candidates.h>
 #include <capball/advanced/engine.h>
+#include <capball/advanced/estimator.h>
 #include <capball/advanced/feed.h>
 #include <capball/advanced/fitting.h>
 #include <capball/advanced/flow.h>
