@@ -292,6 +292,7 @@ static double recall_of(const cpb_hit *found, size_t each, const cpb_hit *right,
 /* At 64 bits: the ten nearest among fifty estimates, against fifty codes of the kind that is compared by bits. */
 static void estimates_find_more_than_bits(void **state) {
   (void)state;
+  if (TEST_SANITIZED) skip(); /* figures, from code that the other tests run as well */
   enum { N = 6000, D = 64, QUERIES = 60, K = 10, EACH = 50 };
   test_rng rng = {1405};
   static double x[N * D];
@@ -335,6 +336,7 @@ static void estimates_find_more_than_bits(void **state) {
 /* The probable bound reads fewer rows than the certain one, and finds what it promises. */
 static void probable_bounds_keep_their_promise(void **state) {
   (void)state;
+  if (TEST_SANITIZED) skip(); /* figures, from code that the other tests run as well */
   enum { N = 8000, D = 32, QUERIES = 200, K = 10 };
   test_rng rng = {1406};
   static double x[(N + QUERIES) * D];
