@@ -43,20 +43,21 @@ static int build(cli_job *job) {
 CLI_OPTIONS(build_options, &cli_opt_output, &cli_opt_metric, CLI_OPT_TABLE, &cli_opt_quiet, &cli_opt_threads,
             &cli_opt_help);
 
-const cli_command cli_verb_index_build = {.verb = "index build",
-                                          .operands = "BASE -o INDEX",
-                                          .summary = "an index of the rows of a file, for exact search",
-                                          .text = "The index holds the rows, and codes of one byte per "
-                                                  "number. Ids are row numbers, from 0. BASE is read once, "
-                                                  "a block at a time, and may be larger than memory.",
-                                          .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
-                                                     "capball index build base.csv -o base.index\n"
-                                                     "capball index info base.index",
-                                          .least = 1,
-                                          .most = 1,
-                                          .options = build_options,
-                                          .required = 1,
-                                          .run = build};
+const cli_command cli_verb_index_build = {
+    .verb = "index build",
+    .operands = "BASE -o INDEX",
+    .summary = "an index of the rows of a file, for exact search",
+    .text = "The index holds the rows, and codes of one byte per "
+            "number if rows have 32 to 16384 numbers. Ids are row numbers, from 0. BASE is read once, "
+            "a block at a time, and may be larger than memory.",
+    .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index info base.index",
+    .least = 1,
+    .most = 1,
+    .options = build_options,
+    .required = 1,
+    .run = build};
 
 /* ---- changes ---- */
 

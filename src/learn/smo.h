@@ -60,7 +60,7 @@ typedef struct cpb_smo {
 /* A feasible start: the caps of the first rows until they add up to 1. */
 void cpb_smo_start(const double *cap, size_t n, double *a);
 
-/* Caches up to 256 MB of rows. Frees what it allocated. */
+/* Caches up to 256 MiB of rows. Frees what it allocated. */
 cpb_status cpb_smo_solve(cpb_smo *smo);
 
 /* The best filling at given slopes: the caps of the rows with the largest slopes, in full except for the last.
@@ -79,7 +79,7 @@ cpb_status cpb_kernel_row(const cpb_kernel *kernel, cpb_view x, size_t i, cpb_vi
  *  Exact: solves the dual by steps along the pair of multipliers that gains most, using k alone. The cap methods:
  *  the rows' images about the present centre are embedded in the sphere by their Gram rows (cpb_gram_embed), the SVM
  *  against -e is solved by the same steps, and the centre moves as in cpb_svdd. Rows of the matrix are cached, up to
- *  256 MB. Options are as above, start and max_iterations unused.
+ *  256 MiB. Options are as above, start and max_iterations unused.
  *  multipliers  n numbers a_i >= 0 of sum 1, the caller's: the centre is sum a_i phi(x_i), by any method
  *  norm2        |c|^2 = sum a_i a_j k(x_i,x_j), 1 number: with it the score of a point is
  *               R^2 - (k(x,x) - 2 sum a_i k(x_i,x) + norm2)

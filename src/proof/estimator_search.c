@@ -30,8 +30,8 @@ typedef struct search {
   cpb_hit *hits;
   const cpb_exec *exec;
   cpb_error *error;
-  double share;     /* see cpb_estimator_known */
-  cpb_asked *asked; /* of QUERIES_AT_ONCE queries */
+  double share;               /* see cpb_estimator_known */
+  cpb_estimator_query *asked; /* of QUERIES_AT_ONCE queries */
   size_t first, count;
   cpb_ranked *entries;
   _Atomic uint64_t read;
@@ -53,12 +53,13 @@ static double share_of(const cpb_sketch *sketch, cpb_bound bound, double confide
 
 /* ---- queries ---- */
 
-static bool asked_new(cpb_asked *a, const cpb_estimator *e) {
-  *a = (cpb_asked){.along = malloc(e->n * sizeof *a->along), .tables = aligned_alloc(64, 64 * e->bytes)};
+static bool asked_new(cpb_estimator_query *a, const cpb_estimator *e) {
+  *a = (cpb_estimator_query){.along = malloc(e->n * sizeof *a->along),
+                             .tables = aligned_alloc(64, 64 * e->bytes)};
   return a->along != NULL && a->tables != NULL;
 }
 
-static void asked_free(cpb_asked *a) {
+static void asked_free(cpb_estimator_query *a) {
   free(a->along);
   free(a->tables);
 }
@@ -67,7 +68,7 @@ static cpb_status ask(search *s) {
   double *scratch = malloc(s->e->sketch->options.d * sizeof *scratch);
   cpb_status status = scratch == NULL ? cpb_fail_memory(s->error, "a query") : CPB_OK;
   for (size_t i = 0; i < s->count && status == CPB_OK; i++) {
-    int fault = cpb_asked_set(&s->asked[i], s->e, s->queries, s->first + i, scratch);
+    int fault = cpb_estimator_ask(&s->asked[i], s->e, s->queries, s->first + i, scratch);
     if (fault != 0) status = cpb_fault_report(s->first + i, fault, "queries", s->error);
   }
   free(scratch);
@@ -76,7 +77,7 @@ static cpb_status ask(search *s) {
 
 /* ---- candidates ---- */
 
-static double distance_of(const search *s, const cpb_asked *asked, double estimate) {
+static double distance_of(const search *s, const cpb_estimator_query *asked, double estimate) {
   if (asked->far) return sqrt(asked->size2) * s->e->sketch->options.s;
   return sqrt(fmax(estimate + asked->size2, 0)) * s->e->sketch->options.s;
 }
@@ -108,7 +109,7 @@ static cpb_status rank(search *s, size_t candidates) {
 typedef struct reading {
   search *s;
   cpb_view query;
-  const cpb_asked *asked;
+  const cpb_estimator_query *asked;
   const cpb_ranked *first; /* the k best estimates, read first */
   float *estimates;
   cpb_ranked *open; /* lower bounds, in the unit of the data */
@@ -258,7 +259,7 @@ static cpb_status run_batch(search *s, size_t candidates) {
 
 static cpb_status run(search *s) {
   size_t candidates = candidates_of(s), ready = 0;
-  cpb_asked asked[QUERIES_AT_ONCE];
+  cpb_estimator_query asked[QUERIES_AT_ONCE];
   cpb_status status = CPB_OK;
   s->asked = asked;
   s->entries = malloc(QUERIES_AT_ONCE * candidates * sizeof *s->entries);
@@ -304,7 +305,7 @@ cpb_status cpb_estimator_bounds(const cpb_estimator *e, cpb_view query, cpb_boun
   o.confidence = confidence;
   o.k = 1;
   search s = {.e = e, .o = o, .queries = query, .error = error, .count = 1};
-  cpb_asked asked;
+  cpb_estimator_query asked;
   cpb_status status = cpb_check_view(query, "query", e->sketch->options.d, error);
   if (status == CPB_OK && query.rows != 1) return cpb_fail_rows(error, "query", query.rows, 1);
   if (status == CPB_OK && bound == CPB_BOUND_PROBABLE && !(confidence >= 0.5 && confidence < 1))

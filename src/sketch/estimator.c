@@ -134,7 +134,7 @@ static double least_of(const double *values) {
 /* How many values of tables are added as bytes: the fewer levels, the less precise they need to be. */
 static size_t fold_of(const cpb_estimator *e) { return 4 / e->sketch->options.bits_per; }
 
-static void fill_tables(const cpb_estimator *e, cpb_asked *a) {
+static void fill_tables(const cpb_estimator *e, cpb_estimator_query *a) {
   size_t nibbles = 2 * e->bytes;
   double values[16], widest = 0, start = 0, off = 0;
   for (size_t j = 0; j < nibbles; j++) {
@@ -160,7 +160,8 @@ static void fill_tables(const cpb_estimator *e, cpb_asked *a) {
   a->doubt = off * (1 + 1e-9) + 0x1p-21 * (step * 65535 + fabs(start));
 }
 
-int cpb_asked_set(cpb_asked *a, const cpb_estimator *e, cpb_view queries, size_t row, double *w) {
+int cpb_estimator_ask(cpb_estimator_query *a, const cpb_estimator *e, cpb_view queries, size_t row,
+                      double *w) {
   const cpb_loops *loops = cpb_loops_here();
   const cpb_sketch *sketch = e->sketch;
   size_t d = sketch->options.d;
@@ -185,7 +186,7 @@ enum { BLOCKS_PER_SHARE = 64, SHARES_MAX = 64, CHUNK_BYTES = 1 << 15 };
 typedef struct scan {
   const cpb_estimator *e;
   cpb_nibble_loop *loop;
-  const cpb_asked *asked;
+  const cpb_estimator_query *asked;
   size_t count, k;
   size_t shares, per_share, per_chunk; /* blocks */
   cpb_best *best;                      /* shares x count */
@@ -218,7 +219,7 @@ static cpb_nibble_scan scan_of(const cpb_estimator *e, size_t block, size_t bloc
                            .factors = e->factors + block * 2 * CPB_SCAN_ROWS};
 }
 
-static cpb_scan_query query_of(const cpb_asked *a, float limit) {
+static cpb_scan_query query_of(const cpb_estimator_query *a, float limit) {
   return (cpb_scan_query){a->tables, a->scale, a->start, limit};
 }
 
@@ -254,7 +255,7 @@ static void settle(const scan *s, size_t query, cpb_ranked *entries) {
   memcpy(entries, all->entry, all->count * sizeof *entries);
 }
 
-bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_asked *asked, size_t count, size_t k,
+bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *asked, size_t count, size_t k,
                            cpb_ranked *entries, const cpb_exec *exec) {
   scan s = {.e = e, .loop = cpb_nibble_loop_here(), .asked = asked, .count = count, .k = k};
   size_t threads = cpb_exec_threads(exec), most = e->blocks / BLOCKS_PER_SHARE + 1;
@@ -295,7 +296,7 @@ static float copy_block(void *context, size_t query, size_t block, uint64_t belo
   return INFINITY;
 }
 
-void cpb_estimator_all(const cpb_estimator *e, const cpb_asked *asked, float *estimates) {
+void cpb_estimator_all(const cpb_estimator *e, const cpb_estimator_query *asked, float *estimates) {
   copying c = {e, estimates};
   cpb_nibble_scan job = scan_of(e, 0, e->blocks);
   job.queries = 1;
@@ -307,7 +308,7 @@ void cpb_estimator_all(const cpb_estimator *e, const cpb_asked *asked, float *es
 
 /* ---- what is known about a distance ---- */
 
-double cpb_estimator_along(const cpb_estimator *e, const cpb_asked *asked, size_t row) {
+double cpb_estimator_along(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row) {
   size_t bits_per = e->sketch->options.bits_per;
   int top = cpb_level_top(bits_per);
   double sums[4] = {0};
@@ -325,8 +326,8 @@ static double likely_low(double estimate, double e, double beside, double share)
   return sqrt(fmax((reach > 0 ? reach * reach : 0) - beside, 0));
 }
 
-cpb_known cpb_estimator_known(const cpb_estimator *e, const cpb_asked *asked, size_t row, double along,
-                              double doubt, double share) {
+cpb_known cpb_estimator_known(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row,
+                              double along, double doubt, double share) {
   double size2 = (double)factor_at(e, row)[0], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
   double error = (double)e->error[row], x2 = f * f * (double)e->v2[row];
   double loose = CPB_ISOMETRY_ERROR * (double)(e->n + e->sketch->options.d) + 0x1p-40;
@@ -342,8 +343,8 @@ cpb_known cpb_estimator_known(const cpb_estimator *e, const cpb_asked *asked, si
   return known;
 }
 
-cpb_known cpb_estimator_guess(const cpb_estimator *e, const cpb_asked *asked, size_t row, float estimate,
-                              double share) {
+cpb_known cpb_estimator_guess(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row,
+                              float estimate, double share) {
   double size2 = (double)factor_at(e, row)[0], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
   double along = f > 0 ? (size2 - (double)estimate) / (2 * f) : 0;
   double rounding = f > 0 ? 0x1p-22 * size2 / f : 0;

@@ -19,7 +19,7 @@ struct cpb_estimator {
 };
 
 /* A query, w = (q-m)/s. */
-typedef struct cpb_asked {
+typedef struct cpb_estimator_query {
   double *along; /* n: G w */
   double size2;  /* |w|^2 */
   double beside; /* |w|^2 - |G w|^2 >= 0, outside of the directions */
@@ -27,18 +27,19 @@ typedef struct cpb_asked {
   uint8_t *tables;
   float scale, start;
   double doubt; /* the tables' error of <v, G w>, at most */
-} cpb_asked;
+} cpb_estimator_query;
 
 /* Prepares the query in a row of a view; along and tables have been allocated (n doubles, 32 bytes per byte of a code). 0 or a
  * fault. scratch: d doubles. */
-int cpb_asked_set(cpb_asked *asked, const cpb_estimator *e, cpb_view queries, size_t row, double *scratch);
+int cpb_estimator_ask(cpb_estimator_query *asked, const cpb_estimator *e, cpb_view queries, size_t row,
+                      double *scratch);
 
 /* The k smallest estimates of each query, sorted; count queries, entries count x k. False if out of memory. */
-bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_asked *asked, size_t count, size_t k,
+bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *asked, size_t count, size_t k,
                            cpb_ranked *entries, const cpb_exec *exec);
 
 /* The estimates of all rows from the tables: without |w|^2, squared. */
-void cpb_estimator_all(const cpb_estimator *e, const cpb_asked *asked, float *estimates);
+void cpb_estimator_all(const cpb_estimator *e, const cpb_estimator_query *asked, float *estimates);
 
 /* What is known about |z-w|. */
 typedef struct cpb_known {
@@ -48,14 +49,14 @@ typedef struct cpb_known {
 
 /* From <v, G w>, of which `doubt` may be wrong. share: 1 for the certain bound, else the part of the error bound that errors
  * are likely to take. */
-cpb_known cpb_estimator_known(const cpb_estimator *e, const cpb_asked *asked, size_t row, double along,
-                              double doubt, double share);
+cpb_known cpb_estimator_known(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row,
+                              double along, double doubt, double share);
 
 /* <v, G w> in double. */
-double cpb_estimator_along(const cpb_estimator *e, const cpb_asked *asked, size_t row);
+double cpb_estimator_along(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row);
 
 /* The same from an estimate of cpb_estimator_all, with its error. */
-cpb_known cpb_estimator_guess(const cpb_estimator *e, const cpb_asked *asked, size_t row, float estimate,
-                              double share);
+cpb_known cpb_estimator_guess(const cpb_estimator *e, const cpb_estimator_query *asked, size_t row,
+                              float estimate, double share);
 
 #endif

@@ -1,4 +1,4 @@
-/* A persistent index: rows are stored with codes of one byte per number, and searched exactly.  T13
+/* A persistent index, searched exactly. Rows of 32 to 16384 numbers are stored with codes of one byte per number.  T13
  *
  * The index stores what cpb_knn prepares for every call, so that a query takes one pass over the codes, which are a quarter
  * of the size of f32 rows. Results are those of cpb_knn over the present rows, in values, ids and the order of ties, for
