@@ -16,8 +16,8 @@ size_t cpb_block_row_bytes(const cpb_index *index) { return whole_lines(BLOCK * 
 
 size_t cpb_block_code_bytes(const cpb_index *index) {
   if (!index->bytes) return 0;
-  return whole_lines(cpb_codes_bytes(cpb_bytes_words(index->options.cols)) + PANELS * sizeof(cpb_sieve_run) +
-                     BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
+  return whole_lines(cpb_codes_bytes(cpb_bytes_words(index->options.cols)) +
+                     PANELS * sizeof(cpb_byte_filter_run) + BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
 }
 
 void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes) {
@@ -25,7 +25,7 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
   if (!index->bytes) return;
   char *at = codes + cpb_codes_bytes(cpb_bytes_words(index->options.cols));
   block->codes = (uint8_t *)codes;
-  block->panels = (cpb_sieve_run *)(void *)at;
+  block->panels = (cpb_byte_filter_run *)(void *)at;
   block->term = (int32_t *)(void *)(at + PANELS * sizeof *block->panels);
   block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
 }
