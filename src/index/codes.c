@@ -43,7 +43,7 @@ static int32_t term_of(const cpb_byte_filter *byte_filter, const cpb_byte_filter
   const cpb_byte_filter_row *row = &byte_filter->rows[at];
   if (!(row->rest < INFINITY)) return ALWAYS;
   if (byte_filter->float_filter->metric == CPB_IP) return byte_filter->whole[at] / -128;
-  return (int32_t)lrint(row->square / (run->step * run->step));
+  return (int32_t)(row->square / (run->step * run->step) + 0.5);
 }
 
 cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
@@ -68,45 +68,63 @@ void cpb_codes_thresholds(const cpb_byte_filter *byte_filter, const cpb_byte_fil
   }
 }
 
-static const uint64_t signs = 0x8080808080808080; /* codes are stored plus 128 */
+/* ---- panels: codes plus 128, the positions of a word contiguous ---- */
 
-/* Two words of one row. */
-static uint64_t words_at(const cpb_byte_filter *byte_filter, size_t at, size_t word) {
-  uint64_t codes;
-  memcpy(&codes, byte_filter->codes + cpb_bytes_at(byte_filter->words, at, word * CPB_BYTES_WORD),
-         sizeof codes);
-  return codes ^ signs;
+enum {
+  SIDE = 4,                        /* rows and words that are transposed at once */
+  STRIDE = PANEL * CPB_BYTES_WORD, /* from a word of a panel to the next, in bytes */
+  LINE_WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD
+};
+
+typedef uint32_t four_words __attribute__((vector_size(SIDE * CPB_BYTES_WORD)));
+
+/* Four words of a (0 to 3) and b (4 to 7). */
+#ifdef __clang__
+#define WORDS_OF(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define WORDS_OF(a, b, i, j, k, l) __builtin_shuffle(a, b, (four_words){i, j, k, l})
+#endif
+
+static four_words load_words(const int8_t *codes) {
+  four_words words;
+  memcpy(&words, codes, sizeof words);
+  return words ^ 0x80808080;
 }
 
-/* Transposes words [from, to) of rows at and at+1, so that the positions of a word are contiguous. */
-static void place_pair(const cpb_byte_filter *byte_filter, size_t at, size_t from, size_t to,
-                       uint8_t *panel) {
-  const uint64_t low = UINT32_MAX;
-  const size_t stride = PANEL * CPB_BYTES_WORD;
-  panel += at % PANEL * CPB_BYTES_WORD;
-  for (size_t word = from; word < to; word += 2) {
-    uint64_t first = words_at(byte_filter, at, word), second = words_at(byte_filter, at + 1, word);
-    uint64_t even = (first & low) | second << 32, odd = first >> 32 | (second & ~low);
-    memcpy(panel + word * stride, &even, sizeof even);
-    if (word + 1 < to) memcpy(panel + (word + 1) * stride, &odd, sizeof odd);
-  }
+static void place_square(const int8_t *const line[SIDE], size_t offset, uint8_t *to) {
+  four_words a = load_words(line[0] + offset), b = load_words(line[1] + offset);
+  four_words c = load_words(line[2] + offset), d = load_words(line[3] + offset);
+  four_words ab = WORDS_OF(a, b, 0, 4, 1, 5), ab_high = WORDS_OF(a, b, 2, 6, 3, 7);
+  four_words cd = WORDS_OF(c, d, 0, 4, 1, 5), cd_high = WORDS_OF(c, d, 2, 6, 3, 7);
+  four_words word[SIDE] = {WORDS_OF(ab, cd, 0, 1, 4, 5), WORDS_OF(ab, cd, 2, 3, 6, 7),
+                           WORDS_OF(ab_high, cd_high, 0, 1, 4, 5), WORDS_OF(ab_high, cd_high, 2, 3, 6, 7)};
+  for (size_t i = 0; i < SIDE; i++) memcpy(to + i * STRIDE, &word[i], sizeof *word);
 }
 
-static void place_row(const cpb_byte_filter *byte_filter, size_t at, uint8_t *panel) {
-  for (size_t word = 0; word < byte_filter->words; word++) {
-    uint32_t codes = (uint32_t)words_at(byte_filter, at, word);
-    memcpy(panel + (word * PANEL + at % PANEL) * CPB_BYTES_WORD, &codes, sizeof codes);
-  }
+/* Words [from, words) of the line of one row. */
+static void place_words(const int8_t *line, size_t from, size_t words, uint8_t *to) {
+  for (size_t i = from * CPB_BYTES_WORD; i < words * CPB_BYTES_WORD; i++)
+    to[i / CPB_BYTES_WORD * STRIDE + i % CPB_BYTES_WORD] = (uint8_t)(line[i] + 128);
+}
+
+/* The lines of `rows` rows from row `at` on, at most SIDE. */
+static void place_lines(const cpb_byte_filter *byte_filter, size_t at, size_t rows, size_t from,
+                        uint8_t *to) {
+  const int8_t *line[SIDE];
+  size_t words = byte_filter->words - from < LINE_WORDS ? byte_filter->words - from : LINE_WORDS, whole = 0;
+  for (size_t i = 0; i < rows; i++)
+    line[i] = byte_filter->codes + cpb_bytes_at(byte_filter->words, at + i, from * CPB_BYTES_WORD);
+  for (; rows == SIDE && whole + SIDE <= words; whole += SIDE)
+    place_square(line, whole * CPB_BYTES_WORD, to + whole * STRIDE);
+  for (size_t i = 0; i < rows; i++) place_words(line[i], whole, words, to + i * CPB_BYTES_WORD);
 }
 
 /* A line of words at a time, of all rows: both sides stay in the first cache. */
 static void place_rows(const cpb_byte_filter *byte_filter, size_t first, size_t count, uint8_t *panel) {
-  enum { WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
-  for (size_t from = 0; from < byte_filter->words; from += WORDS) {
-    size_t to = from + WORDS < byte_filter->words ? from + WORDS : byte_filter->words;
-    for (size_t i = 0; i + 1 < count; i += 2) place_pair(byte_filter, first + i, from, to, panel);
-  }
-  if (count % 2 != 0) place_row(byte_filter, first + count - 1, panel);
+  for (size_t from = 0; from < byte_filter->words; from += LINE_WORDS)
+    for (size_t i = 0; i < count; i += SIDE)
+      place_lines(byte_filter, first + i, count - i < SIDE ? count - i : SIDE, from,
+                  panel + from * STRIDE + i * CPB_BYTES_WORD);
 }
 
 static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_block *block, size_t panel) {

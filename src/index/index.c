@@ -110,7 +110,7 @@ void cpb_index_free(cpb_index *index) {
 
 /* ---- codes of new rows ---- */
 
-/* Rows that are to be copied to the slots from `first` on. */
+/* Rows that are to be copied, or borrowed, to the slots from `first` on. */
 typedef struct added {
   size_t first;
   cpb_view view;
@@ -121,11 +121,16 @@ static const char *added_row(const added *rows, size_t slot) {
          (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
 }
 
-static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
+static void take_rows(const cpb_index *index, const added *rows, size_t block) {
   size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
   size_t to = block * BLOCK + index->blocks[block].count;
+  bool dense = rows->view.stride == rows->view.cols;
   if (from >= to) return;
-  if (rows->view.stride == rows->view.cols) {
+  if (index->options.borrow && dense && to - from == BLOCK) {
+    index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
+    return;
+  }
+  if (dense) {
     memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
     return;
   }
@@ -133,7 +138,7 @@ static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
     memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
 }
 
-/* Copies rows and computes the codes of blocks, the first of them from a panel on. */
+/* Takes rows and computes the codes of blocks, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
   added rows;
@@ -164,7 +169,7 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = take_coder(c);
-  copy_rows(c->index, &c->rows, block);
+  take_rows(c->index, &c->rows, block);
   if (coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
@@ -185,8 +190,8 @@ int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
 static void check_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task;
+  take_rows(c->index, &c->rows, block);
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
-  copy_rows(c->index, &c->rows, block);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
     int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
