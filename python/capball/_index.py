@@ -153,6 +153,13 @@ class Index(_core.Index):
             return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
                                          progress=told))
 
+    range = range_search  # type: ignore[assignment]
+
+    @classmethod
+    def load(cls, path: Any, writable: bool = False) -> Index:
+        """The same as Index.open."""
+        return cls.open(path, writable)
+
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
         with bar("check", progress) as told:

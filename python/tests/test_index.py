@@ -94,6 +94,7 @@ def test_each_query_has_its_filter(rng):
         for i in range(3):
             alone = index.range_search(queries[i], 8.0, only=masks[i])
             np.testing.assert_array_equal(within.ids[within.lims[i]:within.lims[i + 1]], alone.ids)
+            np.testing.assert_array_equal(index.range(queries, 8.0, only=only)[i].ids, alone[0].ids)
     np.testing.assert_array_equal(index.search(queries, 1, only=[[], [7], [8]]).ids, [[-1], [7], [8]])
     np.testing.assert_array_equal(index.search(queries, 1, only=np.array([[5], [7], [8]])).ids, [[5], [7], [8]])
     for wrong in (masks[:2], lists[:2]):
@@ -129,7 +130,7 @@ def test_files_and_pickles(rng, tmp_path):
         with pytest.raises(capball.FileError, match="another program"):
             capball.Index.open(path, writable=True)
     del opened
-    reader = capball.Index.open(path)
+    reader = capball.Index.load(path)
     assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
     with pytest.raises(capball.CapballError, match="opened read-only"):
         reader.remove([0])

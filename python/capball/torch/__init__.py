@@ -20,6 +20,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Optional
 
+from capball import _extras
+
+_extras.module("torch")
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
