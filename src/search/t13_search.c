@@ -649,8 +649,8 @@ static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
   if (rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "base", "the base has no rows");
   if (k <= rows) return CPB_OK;
   return cpb_fail(error, CPB_WHY_NEIGHBOURS, "base",
-                  "the base has %llu rows, fewer than the %zu neighbours asked for",
-                  (unsigned long long)rows, k);
+                  "the base has %llu rows, fewer than the %zu neighbours asked for", (unsigned long long)rows,
+                  k);
 }
 
 static cpb_status take_all(cpb_search *search, size_t queries, size_t first, cpb_search_take *take,
