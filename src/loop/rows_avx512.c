@@ -2,7 +2,7 @@
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG
-enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true, FEW_GAPS = true };
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true };
 
 #include "loop/rows_float_plan.inc"
 

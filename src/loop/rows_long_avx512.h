@@ -251,13 +251,13 @@ LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   return rows * LONG_STREAMS;
 }
 
-/* Rows that are not contiguous are left to walk_all(). */
+/* Rows that are not contiguous and the last few are left to walk_all(), without non-temporal stores. */
 LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   row_kind about = kind, bare = kind;
   about.centered = true, bare.centered = false;
   size_t done = 0;
   if (walk_streams(job)) done = kind.centered ? long_ranges_of(job, about) : long_ranges_of(job, bare);
-  walk_all(job, kind, done);
+  walk_all(job, kind, done, false);
 }
 
 #endif
