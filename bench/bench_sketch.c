@@ -2,14 +2,22 @@
  * and training, measured in the same run. Packaged builds of
  * faiss often target the baseline processor and count bits without POPCNT (Debian's does), so a straightforward loop
  * with POPCNT, one query at a time, is measured too: what a tuned build would do.
- *   build/bench/bench_sketch     from the project's root */
-#define _POSIX_C_SOURCE 200809L
+ *   build/bench/bench_sketch                     from the project's root
+ *   BENCH_RIVAL=libcapball.so build/bench/bench_sketch
+ *                                                encoding and training beside those of a library of 0.2, in alternation */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "capball/advanced/estimator.h"
 #include "capball/capball.h"
+#include "core/rows.h"
 #include "sketch/sketch_train.h"
 #include "support/timing.h"
 
@@ -21,7 +29,8 @@ enum {
   ROWS = 60000,
   D = 784,
   READ = 1 << 29,
-  SCANNED = 50000
+  SCANNED = 50000,
+  ENCODED = 16384
 };
 
 static void must(cpb_status status, const cpb_error *error) {
@@ -166,17 +175,20 @@ static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t 
   free(hits);
 }
 
+typedef cpb_status encoder(const cpb_sketch *, cpb_view, uint8_t *, const cpb_exec *, cpb_error *);
+
 typedef struct encoding {
   const cpb_sketch *sketch;
   cpb_view x;
   uint8_t *codes;
   const cpb_exec *exec;
+  encoder *by; /* NULL: this library */
 } encoding;
 
 static void encode(void *arg) {
   encoding *e = arg;
   cpb_error error;
-  must(cpb_sketch_encode(e->sketch, e->x, e->codes, e->exec, &error), &error);
+  must((e->by != NULL ? e->by : cpb_sketch_encode)(e->sketch, e->x, e->codes, e->exec, &error), &error);
 }
 
 static cpb_sketch *random_sketch(cpb_view x) {
@@ -192,6 +204,87 @@ static cpb_sketch *random_sketch(cpb_view x) {
   x.rows = 1000;
   must(cpb_sketch_train(x, &training, &sketch, NULL, NULL, &error), &error);
   return sketch;
+}
+
+/* ---- an earlier library, one thread ---- */
+
+typedef struct earlier {
+  cpb_status (*train)(cpb_view, const cpb_sketch_training *, cpb_sketch **, cpb_sketch_report *,
+                      const cpb_exec *, cpb_error *);
+  encoder *encode;
+  void (*free)(cpb_sketch *);
+} earlier;
+
+static void *symbol(void *library, const char *name) {
+  void *found = library == NULL ? NULL : dlsym(library, name);
+  if (found != NULL) return found;
+  fprintf(stderr, "bench_sketch: %s\n", dlerror());
+  exit(1);
+}
+
+static earlier load_earlier(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  earlier e;
+  *(void **)&e.train = symbol(library, "cpb_sketch_train");
+  *(void **)&e.encode = symbol(library, "cpb_sketch_encode");
+  *(void **)&e.free = symbol(library, "cpb_sketch_free");
+  return e;
+}
+
+static cpb_sketch *earlier_sketch(const earlier *by, cpb_view sample, cpb_sketch_kind kind, size_t bits) {
+  cpb_sketch_training training;
+  cpb_sketch *sketch;
+  cpb_error error;
+  cpb_sketch_training_init(&training, sizeof training);
+  training.size = offsetof(cpb_sketch_training, bits_per); /* as it was in 0.2 */
+  training.kind = kind;
+  training.bits = bits;
+  training.s = sqrt((double)sample.cols / 3);
+  must(by->train(sample, &training, &sketch, NULL, NULL, &error), &error);
+  return sketch;
+}
+
+/* Codes of the same number of bits. */
+static void compare_encoding(const earlier *by, cpb_view x, size_t bits) {
+  static const size_t per[] = {1, 2, 4};
+  cpb_view sample = cpb_view_slice(x, 0, 1000);
+  cpb_sketch *of_rival = earlier_sketch(by, sample, CPB_SKETCH_RANDOM_EMBEDDED, bits);
+  uint8_t *codes = bench_memory(x.rows * (bits / 8 + 6));
+  encoding works[4] = {{of_rival, x, codes, NULL, by->encode}};
+  bench_rival rivals[4] = {{"", encode, &works[0], 0}};
+  for (size_t i = 0; i < 3; i++) {
+    works[i + 1] = (encoding){principal_sketch(sample, bits, per[i], 1000, NULL, NULL), x, codes, NULL, NULL};
+    rivals[i + 1] = (bench_rival){"", encode, &works[i + 1], 0};
+  }
+  bench_rounds(rivals, 4, 9);
+  printf("  %3zu columns, %3zu bits  %6.3g rows/s; 1, 2, 4 bits per direction: %.2f, %.2f, %.2f x as fast\n",
+         x.cols, bits, (double)x.rows / rivals[0].best, rivals[0].best / rivals[1].best,
+         rivals[0].best / rivals[2].best, rivals[0].best / rivals[3].best);
+  by->free(of_rival);
+  for (size_t i = 1; i < 4; i++) cpb_sketch_free((cpb_sketch *)works[i].sketch);
+  bench_release(codes, x.rows * (bits / 8 + 6));
+}
+
+/* 256 bits: the embedded kind of the earlier library, and the default of this one. */
+static void compare_training(const earlier *by, cpb_view sample) {
+  double start = bench_now();
+  by->free(earlier_sketch(by, sample, CPB_SKETCH_EMBEDDED, 8 * BYTES));
+  double theirs = bench_now() - start;
+  start = bench_now();
+  cpb_sketch_free(principal_sketch(sample, 8 * BYTES, 0, sample.rows, NULL, NULL));
+  double ours = bench_now() - start;
+  printf("training, %zu rows x %zu, 256 bits, 1 thread: %.2f s, earlier %.2f s\n", sample.rows, sample.cols,
+         ours, theirs);
+}
+
+static void compare_with_earlier(const char *path, cpb_view x) {
+  earlier by = load_earlier(path);
+  static const size_t columns[] = {32, 128, D};
+  printf("encoding, f32, 1 thread, %s\n", path);
+  for (size_t i = 0; i < 3; i++)
+    for (size_t bits = 64; bits <= 512; bits *= 2)
+      compare_encoding(&by, cpb_rows(x.data, x.dtype, ENCODED * D / columns[i] / 4, columns[i]), bits);
+  compare_training(&by, cpb_view_slice(x, 0, 8192));
 }
 
 /* ---- other implementations ---- */
@@ -229,13 +322,24 @@ static void ask_rivals(const searching *s, double *faiss, double *total, double 
   rmdir(directory);
 }
 
-int main(void) {
-  uint64_t state = 1, *words = bench_memory(READ);
-  uint8_t *codes = bench_memory((size_t)CODES * BYTES), *asked = bench_memory(QUERIES * BYTES);
+static float *random_rows(uint64_t *state) {
   float *x = bench_memory(sizeof(float) * ROWS * D);
+  for (size_t i = 0; i < (size_t)ROWS * D; i++) x[i] = (float)(random_bits(state) >> 40) * 0x1p-24f;
+  return x;
+}
+
+int main(void) {
+  uint64_t state = 1;
+  if (getenv("BENCH_RIVAL") != NULL) {
+    bench_print_machine();
+    compare_with_earlier(getenv("BENCH_RIVAL"), cpb_rows(random_rows(&state), CPB_F32, ROWS, D));
+    return 0;
+  }
+  uint64_t *words = bench_memory(READ);
+  uint8_t *codes = bench_memory((size_t)CODES * BYTES), *asked = bench_memory(QUERIES * BYTES);
   for (size_t i = 0; i < (size_t)CODES * BYTES; i++) codes[i] = (uint8_t)random_bits(&state);
   for (size_t i = 0; i < QUERIES * BYTES; i++) asked[i] = (uint8_t)random_bits(&state);
-  for (size_t i = 0; i < (size_t)ROWS * D; i++) x[i] = (float)(random_bits(&state) >> 40) * 0x1p-24f;
+  const float *x = random_rows(&state);
   cpb_pool *pool;
   if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
   const cpb_exec *two = cpb_pool_exec(pool);
@@ -247,10 +351,10 @@ int main(void) {
   alone.queries.rows = 1;
   reading reads = {.words = words, .exec = two};
   cpb_view rows = cpb_rows(x, CPB_F32, ROWS, D);
-  encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two};
+  encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two, NULL};
   cpb_sketch_fit_report report = {.size = sizeof report};
   encoding chosen = {principal_sketch(rows, 8 * BYTES, 0, 8192, two, &report), rows,
-                     bench_memory(ROWS * (BYTES + 6)), two};
+                     bench_memory(ROWS * (BYTES + 6)), two, NULL};
   bench_rival ours[] = {{"read", read_all, &reads, 0},         {"1 thread", search, &one_thread, 0},
                         {"2 threads", search, &search_two, 0}, {"one query", search, &alone, 0},
                         {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0},

@@ -47,6 +47,24 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498 and index.describe()["removed"] == 0
 
 
+def test_rows_that_are_not_copied(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (5000, 3))
+    wanted = capball.knn(base, queries, 7)
+    for rows in (base, base.astype(np.float64), np.asfortranarray(base), np.ma.array(base)):
+        index = capball.Index(40, copy=False)
+        index.add(rows[:1500])
+        index.add(np.array(rows[1500:]))  # of which only the index has a reference
+        same(index.search(queries, 7), wanted)
+        index.compact()
+        same(index.search(queries, 7), wanted)
+    mine = base.copy()
+    index = capball.Index(40, copy=False)
+    index.add(mine)
+    mine[0] = queries[0]
+    assert index.rows([0])[0, 0] == queries[0, 0]  # the row itself, not a copy
+    same(pickle.loads(pickle.dumps(index)).search(queries[1:], 7), index.search(queries[1:], 7))
+
+
 def test_filters(rng):
     base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (2000, 3))
     index = capball.Index(40)

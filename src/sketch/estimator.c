@@ -43,9 +43,9 @@ static double size_of_levels(const cpb_sketch_options *o, const uint8_t *code) {
 }
 
 /* False if the factors are not those of a row. */
-static bool take_code(cpb_estimator *e, size_t row, const uint8_t *code) {
+static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code) {
   const cpb_sketch_options *o = &e->sketch->options;
-  cpb_row_factors factors = cpb_factors_get(o, code + e->bytes);
+  cpb_row_factors factors = cpb_factors_get(form, code + e->bytes);
   for (size_t j = 0; j < e->bytes; j++) *byte_at(e, row, j) = code[j];
   factor_at(e, row)[0] = (float)factors.size2;
   factor_at(e, row)[CPB_SCAN_ROWS] = (float)(2 * factors.f);
@@ -56,8 +56,9 @@ static bool take_code(cpb_estimator *e, size_t row, const uint8_t *code) {
 }
 
 static cpb_status take_codes(cpb_estimator *e, cpb_view codes, cpb_error *error) {
+  cpb_factor_form form = cpb_factor_form_of(&e->sketch->options);
   for (size_t row = 0; row < e->rows; row++)
-    if (!take_code(e, row, (const uint8_t *)codes.data + row * codes.stride))
+    if (!take_code(e, &form, row, (const uint8_t *)codes.data + row * codes.stride))
       return cpb_fail_row(error, CPB_WHY_CODE_OF_ROW, "codes", row, "has factors that no row has");
   for (size_t row = e->rows; row < e->blocks * CPB_SCAN_ROWS; row++) factor_at(e, row)[0] = FLT_MAX;
   return CPB_OK;
