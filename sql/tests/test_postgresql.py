@@ -70,6 +70,37 @@ def test_fits_have_the_bytes_of_the_command_under_any_plan(db, rows, command, wo
         assert one(db, f"SELECT {sql} FROM {table}") == wanted
 
 
+def temporary_files(server):
+    return [path.name for path in server.data.glob("base/pgsql_tmp/*/*")]
+
+
+@pytest.fixture(scope="module")
+def many(loaded):
+    """Enough rows for workers to pass them on in files."""
+    x = np.random.default_rng(17).normal(size=(120_000, 9)).astype(np.float32)
+    with loaded.connect() as db:
+        copy_rows(db, "many", x)
+        db.execute("ALTER TABLE many SET (parallel_workers = 4)")
+        db.execute("ANALYZE many")
+    return x
+
+
+@pytest.mark.parametrize("sql, verb, options", FITS[:1] + FITS[3:4])
+def test_workers_pass_many_rows_in_files(db, many, loaded, command, sql, verb, options):
+    set_workers(db, 4)
+    assert one(db, f"SELECT {sql} FROM many") == getattr(command, verb)(many, *options)
+    assert temporary_files(loaded) == []
+
+
+def test_no_file_remains_after_an_error(db, many, loaded):
+    """One worker fails at its last row, the others have written their files by then, or are stopped."""
+    set_workers(db, 4)
+    for _ in range(5):
+        with pytest.raises(psycopg.Error, match="expected 9"):
+            one(db, "SELECT capball_fit(CASE row WHEN 119999 THEN x || x ELSE x END) FROM many")
+        assert temporary_files(loaded) == []
+
+
 @pytest.mark.parametrize("workers", [0, 4])
 def test_balls_without_row_numbers_are_those_of_sorted_rows(db, rows, command, workers):
     set_workers(db, workers)
