@@ -16,16 +16,26 @@ EXTENSION = BUILD / "duckdb" / "capball.duckdb_extension"
 
 @pytest.fixture(params=["python", "extension"])
 def con(request):
-    """The functions of the Python package, and those of the extension."""
-    if request.param == "extension" and not EXTENSION.exists():
-        pytest.skip("the DuckDB extension is not built")
+    """The functions in Python, and those of the extension."""
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute("SET threads = 4")
         if request.param == "python":
-            capball.duckdb.register(connection)
+            capball.duckdb.register(connection, extension=False)
         else:
             connection.execute(f"LOAD '{EXTENSION}'")
         yield connection
+
+
+def has_extension(con):
+    return one(con, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'") > 0
+
+
+def test_the_package_loads_its_extension_where_that_is_allowed():
+    for allowed in ("true", "false"):
+        with duckdb.connect(config={"allow_unsigned_extensions": allowed}) as con:
+            capball.duckdb.register(con)
+            assert has_extension(con) == (allowed == "true")
+            assert one(con, """SELECT capball_inside('{"ball": {"c": [0, 0], "r": 1}}', [0.5, 0.8]::FLOAT[2])""") is True
 
 
 def table_of(rows):
@@ -139,7 +149,7 @@ def hostile(text, model):
 
 
 def test_the_extension_also_takes_doubles(table, rows, command):
-    if not one(table, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'"):
+    if not has_extension(table):
         pytest.skip("functions in Python are for floats")
     assert one(table, "SELECT capball_fit(x::DOUBLE[]) FROM t") == command.map(rows.astype(float))
     assert one(table, "SELECT capball_fit(x ORDER BY row) FILTER (row < 100) FROM t") == command.map(rows[:100])
