@@ -69,17 +69,14 @@ def bench_postgresql(rows):
 
 def duckdb_of(way, rows):
     con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    if way == "extension":
-        con.execute(f"LOAD '{BUILD}/duckdb/capball.duckdb_extension'")
-    else:
-        capball.duckdb.register(con)
+    capball.duckdb.register(con, extension=way == "extension")
     t = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])}) # noqa: F841, read by DuckDB
     con.execute("CREATE TABLE t AS SELECT * FROM t")
     return con
 
 
 def bench_duckdb(rows):
-    ways = ["Python"] + ["extension"] * (BUILD / "duckdb/capball.duckdb_extension").exists()
+    ways = ["extension", "Python"]
     with tempfile.TemporaryDirectory() as folder:
         connections = {way: duckdb_of(way, rows) for way in ways}
         np.save(f"{folder}/rows.npy", rows)

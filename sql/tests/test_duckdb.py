@@ -14,18 +14,28 @@ from conftest import BUILD, FULL, full_only, sorted_rows, up_to_checksum, withou
 EXTENSION = BUILD / "duckdb" / "capball.duckdb_extension"
 
 
-@pytest.fixture(params=["python", "extension"])
+@pytest.fixture(scope="module", params=["python", "extension"])
 def con(request):
-    """The functions of the Python package, and those of the extension."""
-    if request.param == "extension" and not EXTENSION.exists():
-        pytest.skip("the DuckDB extension is not built")
+    """The functions in Python, and those of the extension."""
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute("SET threads = 4")
         if request.param == "python":
-            capball.duckdb.register(connection)
+            capball.duckdb.register(connection, extension=False)
         else:
             connection.execute(f"LOAD '{EXTENSION}'")
         yield connection
+
+
+def has_extension(con):
+    return one(con, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'") > 0
+
+
+def test_the_package_loads_its_extension_where_that_is_allowed():
+    for allowed in ("true", "false"):
+        with duckdb.connect(config={"allow_unsigned_extensions": allowed}) as con:
+            capball.duckdb.register(con)
+            assert has_extension(con) == (allowed == "true")
+            assert one(con, """SELECT capball_inside('{"ball": {"c": [0, 0], "r": 1}}', [0.5, 0.8]::FLOAT[2])""") is True
 
 
 def table_of(rows):
@@ -33,10 +43,10 @@ def table_of(rows):
     return pa.table({"row": np.arange(len(rows)), "x": lists})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table(con, rows):
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute("CREATE TABLE t AS SELECT * FROM t")
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE t AS SELECT * FROM given")
     con.execute("CREATE TABLE lists AS SELECT row, x::FLOAT[] AS x FROM t")
     return con
 
@@ -64,10 +74,10 @@ def test_balls_without_row_numbers_are_those_of_sorted_rows(table, rows, command
 
 
 def test_row_numbers_and_rows_stay_together_in_parallel(con, command):
-    rows = np.random.default_rng(11).normal(size=(400_000, 3)).astype(np.float32)
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute("CREATE TABLE t AS SELECT * FROM t")
-    assert one(con, "SELECT capball_enclosing_ball(x, row) FROM t") == command.ball(rows)
+    rows = np.random.default_rng(11).normal(size=(250_000, 3)).astype(np.float32) # three groups of rows
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE large AS SELECT * FROM given")
+    assert one(con, "SELECT capball_enclosing_ball(x, row) FROM large") == command.ball(rows)
 
 
 def test_groups(table, rows, command):
@@ -99,7 +109,7 @@ def test_scores_reasons_and_membership(table, rows):
 
 
 def test_a_map_for_each_row(table, rows):
-    table.execute("CREATE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
+    table.execute("CREATE OR REPLACE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
     got = table.execute("SELECT row, capball_embed(map, x) AS y FROM t, m WHERE g = row % 5 ORDER BY row").fetchnumpy()["y"]
     wanted = np.empty((len(rows), rows.shape[1] + 1), np.float32)
     for g in range(5):
@@ -139,7 +149,7 @@ def hostile(text, model):
 
 
 def test_the_extension_also_takes_doubles(table, rows, command):
-    if not one(table, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'"):
+    if not has_extension(table):
         pytest.skip("functions in Python are for floats")
     assert one(table, "SELECT capball_fit(x::DOUBLE[]) FROM t") == command.map(rows.astype(float))
     assert one(table, "SELECT capball_fit(x ORDER BY row) FILTER (row < 100) FROM t") == command.map(rows[:100])
@@ -178,9 +188,9 @@ def test_hostile_input_is_an_error_with_a_message(table):
 
 
 def test_a_parquet_file_is_fitted_embedded_and_scored_in_one_statement(con, tmp_path):
-    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 20_000, 96)).astype(np.float32)
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute(f"COPY t TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
+    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 5_000, 96)).astype(np.float32)
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute(f"COPY given TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
     con.execute(f"""COPY (WITH fitted AS MATERIALIZED (SELECT capball_fit(x) AS map, capball_enclosing_ball(x) AS ball FROM '{tmp_path}/rows.parquet')
                           SELECT row, capball_embed(map, x) AS y, capball_score(ball, x) AS score FROM '{tmp_path}/rows.parquet', fitted)
                     TO '{tmp_path}/embedded.parquet' (FORMAT parquet)""")

@@ -177,9 +177,9 @@ def resident():
 def test_no_memory_is_lost_over_many_calls(table, rows):
     text, x = one(table, "SELECT capball_fit(x) FROM t"), rows[0].tobytes()
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
-    calls = f"{numbers.format(100000 if FULL else 20000)} SELECT count(capball_embed(?, ?)), count(capball_cap(?, ?, 1)) FROM n"
-    changing = f"{numbers.format(1000)} SELECT count(capball_embed(? || substr('          ', 1, i % 7), ?)) FROM n"
-    groups = f"{numbers.format(1000)} SELECT count(m) FROM (SELECT capball_fit(json_array(i, j)) AS m FROM n, (SELECT 1 AS j UNION SELECT 2) GROUP BY i)"
+    calls = f"{numbers.format(100000 if FULL else 5000)} SELECT count(capball_embed(?, ?)), count(capball_cap(?, ?, 1)) FROM n"
+    changing = f"{numbers.format(1000 if FULL else 200)} SELECT count(capball_embed(? || substr('          ', 1, i % 7), ?)) FROM n"
+    groups = f"{numbers.format(1000 if FULL else 200)} SELECT count(m) FROM (SELECT capball_fit(json_array(i, j)) AS m FROM n, (SELECT 1 AS j UNION SELECT 2) GROUP BY i)"
 
     def work():
         one(table, calls, text, x, text, x)
