@@ -29,7 +29,8 @@ enum {
   ROWS = 60000,
   D = 784,
   READ = 1 << 29,
-  SCANNED = 50000,
+  SCANNED = 200000,
+  SCANNED_D = 128,
   ENCODED = 16384
 };
 
@@ -151,15 +152,14 @@ static cpb_sketch *principal_sketch(cpb_view x, size_t bits, size_t bits_per, si
 /* Codes of the same number of bits, by bits and by estimates. */
 static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per, double rabitq,
                           double fast) {
-  cpb_view rows = x;
-  rows.rows = SCANNED;
+  cpb_view rows = cpb_rows(x.data, x.dtype, SCANNED, SCANNED_D);
   cpb_sketch *sketch = principal_sketch(rows, bits, bits_per, 1000, NULL, NULL);
   cpb_sketch_options o = {.size = sizeof o};
   cpb_error error;
   cpb_sketch_describe(sketch, &o);
   uint8_t *own = bench_memory(SCANNED * o.code_bytes);
   cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
-  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, D), hits};
+  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, SCANNED_D), hits};
   must(cpb_sketch_encode(sketch, rows, own, NULL, &error), &error);
   must(cpb_estimator_new(sketch, cpb_rows(own, CPB_U8, SCANNED, o.code_bytes), &e.estimator, &error), &error);
   cpb_view all = cpb_rows(codes, CPB_U8, SCANNED, bits / 8),
