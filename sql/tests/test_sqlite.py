@@ -2,6 +2,7 @@ import json
 import math
 import os
 import subprocess
+import threading
 
 import apsw
 import numpy as np
@@ -158,6 +159,8 @@ def hostile(text, model, x):
     rng = np.random.default_rng(3)
     for size in range(1, 40):
         yield "map: ", "SELECT capball_embed(?, ?)", rng.integers(1, 127, size).astype(np.uint8).tobytes().decode(), x
+    for size in range(1, 40):
+        yield "map: ", "SELECT capball_embed(?, ?)", rng.integers(0, 256, size).astype(np.uint8).tobytes(), x
     for cut in range(0, len(text) - 3, 37):
         yield "map: ", "SELECT capball_embed(?, ?)", text[:cut], x
 
@@ -167,6 +170,34 @@ def test_hostile_input_is_an_error_with_a_message(table, rows):
     for message, sql, *arguments in hostile(text, model, rows[0].tobytes()):
         refused(table, message, sql, *arguments)
     assert len(one(table, "SELECT capball_embed(?, ?)", text, rows[0].tobytes())) == 28
+
+
+def test_an_interrupt_stops_a_query(table, rows):
+    text = one(table, "SELECT capball_fit(x) FROM t")
+    timer = threading.Timer(0.3, table.interrupt)
+    timer.start()
+    with pytest.raises(apsw.InterruptError):
+        one(table, "SELECT count(capball_embed(?, a.x)) FROM t a, t b, t c", text)
+    assert one(table, "SELECT count(capball_embed(?, x)) FROM t", text) == len(rows)
+
+
+def little_memory():
+    yield f".load {EXTENSION}"
+    yield "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT json_array(i % 97, i % 89, i % 83, i) AS x FROM n;"
+    yield "SELECT length(capball_fit(x)) > 0 FROM t;"
+    yield "SELECT 'still here';"
+
+
+def test_no_memory_is_an_error_too():
+    """The shell of the system with ever more address space, until the fit succeeds."""
+    outcomes = []
+    for megabytes in range(8, 72, 4 if FULL else 9):
+        done = subprocess.run(["bash", "-c", f"ulimit -v {megabytes << 10}; exec sqlite3"], input="\n".join(little_memory()), capture_output=True, text=True, timeout=60)
+        assert done.returncode >= 0, (megabytes, done.stderr) # not by a signal
+        if "still here" in done.stdout:
+            outcomes.append("1\n" in done.stdout)
+            assert outcomes[-1] or done.stderr != ""
+    assert outcomes[-1] and not outcomes[0], outcomes
 
 
 def resident():
