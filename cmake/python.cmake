@@ -4,16 +4,13 @@ if(NOT CPB_PYTHON)
   return()
 endif()
 
-# Who installs from source waits for the compiler: only modules with loops over rows are worth more than -O1.
+# Who installs from source waits for the compiler: only modules with loops over rows are worth more than -Os.
 file(GLOB CPB_UNHURRIED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.c)
 foreach(module core text io json fit recommend engine proof scale parallel geometry index)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)
   list(APPEND CPB_UNHURRIED ${sources})
 endforeach()
-set_property(SOURCE ${CPB_UNHURRIED} APPEND PROPERTY COMPILE_OPTIONS -O1)
-file(GLOB CPB_SPARE_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/learn/*.c ${PROJECT_SOURCE_DIR}/src/batch/*.c
-  ${PROJECT_SOURCE_DIR}/src/search/*.c ${PROJECT_SOURCE_DIR}/src/sketch/*.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
-set_property(SOURCE ${CPB_SPARE_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -O2)
+set_property(SOURCE ${CPB_UNHURRIED} APPEND PROPERTY COMPILE_OPTIONS -Os)
 
 # The stable ABI of 3.11 works with every later Python; free-threaded Python has none and needs a separate module.
 set(component Development.Module)
@@ -29,7 +26,7 @@ python_add_library(capball_python MODULE ${stable} WITH_SOABI ${CPB_PYTHON_SOURC
 set_target_properties(capball_python PROPERTIES OUTPUT_NAME _core)
 target_include_directories(capball_python PRIVATE ${PROJECT_SOURCE_DIR}/sql/common ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(capball_python PRIVATE _POSIX_C_SOURCE=200809L $<$<BOOL:${stable}>:CPB_STABLE_ABI>)
-target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-type)
+target_compile_options(capball_python PRIVATE -Wno-pedantic -Wno-cast-function-type -Os ${CPB_SMALL})
 # Tests of the binding reuse the compiled library.
 set(CPB_LIBRARY "" CACHE FILEPATH "an existing libcapball.a of this tree to link into the module")
 if(CPB_LIBRARY)
@@ -48,7 +45,7 @@ if(CPB_WHOLE AND NOT CPB_LIBRARY AND SKBUILD_SCRIPTS_DIR)
   include(cmake/cli.cmake)
   add_dependencies(capball_package capball_cli)
   list(APPEND CPB_PACKAGED capball_command capball_cli)
-  target_compile_options(capball_command PRIVATE -O1) # it waits for the library
+  target_compile_options(capball_command PRIVATE -Os ${CPB_SMALL}) # it waits for the library
   target_link_options(capball_cli PRIVATE -s)
   install(TARGETS capball_cli COMPONENT python RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR})
 endif()
@@ -59,8 +56,7 @@ foreach(target ${CPB_PACKAGED})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT CPB_HAS_CPU_MODEL AND NOT target STREQUAL capball_command)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/python/wheel/cpu_model.c)
   endif()
-  if(CPB_LEAN)
-    target_compile_options(${target} PRIVATE -Os ${CPB_SMALL})
+  if(CPB_LEAN AND NOT APPLE)
     target_link_options(${target} PRIVATE LINKER:--gc-sections)
   endif()
 endforeach()

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #endif
 
-#include "loop/panel_bytes.h"
+#include "loop/table.h"
 
 bool cpb_has_amx(void);
 void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);

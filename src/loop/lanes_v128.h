@@ -360,7 +360,7 @@ LANE_INLINE v128_f64 fma_regular(v128_f64 product, v128_two a, v128_two b, v128_
   v128_two lower = two_sum(sum, rest), upper = two_sum(product, lower.sum);
   return upper.sum + sum_to_odd(lower.rest, upper.rest);
 }
-/* noinline: called for tiles with numbers out of the usual range only (tile_v128.h). */
+/* noinline: called for tiles with numbers out of the usual range only (products_v128.h). */
 static __attribute__((noinline, unused)) vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   v128_f64 product = x * y;
   if (__builtin_expect(!fma_is_regular(x, y, sum, product), 0))

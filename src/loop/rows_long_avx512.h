@@ -10,6 +10,8 @@
 
 #include "loop/rows_walk.inc"
 
+static const cpb_rows_walk lines_walk = {"lines", "rows_long_avx512.h"};
+
 enum { LONG_STREAMS = 4 };
 
 /* The current rows, one of every range: `in` is summed, the row `back` bytes before it is written. */
