@@ -60,7 +60,7 @@ void show_strange_find(const cpb_model *model, cpb_view rows, const double *scor
   free(order);
 }
 
-bool show_edge_matters(const cpb_model_options *model) { return model->nu < 0.5; }
+bool show_edge_matters(const cpb_model_options *model) { return model->nu <= 0.5; }
 
 double show_hundredth(const cpb_model_options *model) {
   return model->quantile_count > 100 ? model->quantiles[(model->quantile_count - 1) / 100] : NAN;
