@@ -185,7 +185,7 @@ static int finish(scoring *s) {
   int result = read_labels(s);
   if (result == CLI_OK && shows_rows(o)) find_strange(s);
   if (result == CLI_OK && o->plot != NULL) {
-    show_score_histogram histogram = {s->scores, s->labels, s->count};
+    show_score_histogram histogram = {s->scores, s->labels, s->count, show_edge_matters(&s->facts)};
     char title[256];
     snprintf(title, sizeof title, "%s: scores of %zu rows by %s", cli_name(s->in->info.path), s->count,
              o->model);

@@ -20,8 +20,7 @@ static const char *row_name(const show_scores *s, size_t row, char *to, size_t r
   return to;
 }
 
-/* With a large nu the ball is small, and most rows lie outside of it: only the order of the scores says something. */
-static bool edge_matters(const show_scores *s) { return s->facts->nu < 0.5; }
+static bool edge_matters(const show_scores *s) { return show_edge_matters(s->facts); }
 
 static bool has_reasons(const show_scores *s) { return s->top > 0 && s->strange[0].reason_count > 0; }
 
@@ -260,10 +259,10 @@ static void print_strangest(const show_scores *s, FILE *to) {
 static void print_summary(const show_scores *s, FILE *to) {
   const cpb_model_options *m = s->facts;
   fprintf(to, "<div class=\"sums\"><div class=\"sum\"><b>%zu</b> rows</div>", s->count);
-  if (m->quantile_count > 100)
+  if (!isnan(show_hundredth(m)))
     fprintf(to,
             "<div class=\"sum\"><b>%zu</b> as strange as the strangest 1&nbsp;%% of the training rows</div>",
-            stranger_than(s, m->quantiles[(m->quantile_count - 1) / 100]));
+            stranger_than(s, show_hundredth(m)));
   if (edge_matters(s))
     fprintf(to, "<div class=\"sum\"><b>%zu</b> outside the ball</div>", s->count - s->inside);
   if (s->ranking != NULL)

@@ -60,6 +60,14 @@ def _not_numbers(x: Any, name: str, dtype: np.dtype) -> str:
     return f"{name} holds {dtype}, wanted numbers"
 
 
+def limits(radius: Any, queries: int) -> np.ndarray:
+    """A limit for each query, of one for all of them or one for each."""
+    given = np.asarray(radius, np.float64)
+    if given.shape not in ((), (queries,)):
+        raise ValueError(f"radius must be one number, or one for each of {queries} queries; got shape {given.shape}")
+    return np.ascontiguousarray(np.broadcast_to(given, (queries,)))
+
+
 def rows(x: Any, name: str) -> np.ndarray:
     """Rows of one of the library's types, side by side and aligned; a copy only where there is no other way."""
     array = _unmasked(x, name)

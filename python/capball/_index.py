@@ -40,6 +40,16 @@ def _filter(only: Any) -> dict[str, Any]:
     return {"ids": _arrays.ids(only, "only")}
 
 
+def _converted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rows rounded to floats of another size; integers only where nothing is lost."""
+    with np.errstate(all="ignore"):
+        made = rows.astype(dtype)
+    if dtype.kind in "iu" and (made != rows).any():
+        row = int(np.flatnonzero((made != rows).reshape(-1, rows.shape[-1]).any(axis=1))[0])
+        raise ValueError(f"the index stores {dtype}, and row {row} has numbers that are not: choose another dtype for the index")
+    return made
+
+
 def _from_bytes(content: bytes) -> Index:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "index")
@@ -92,7 +102,7 @@ class Index(_core.Index):
 
     def _rows(self, rows: Any) -> np.ndarray:
         array = _arrays.rows(rows, "rows")
-        return np.asarray(array if array.dtype == self.dtype else array.astype(self.dtype))
+        return np.asarray(array if array.dtype == self.dtype else _converted(array, self.dtype))
 
     def _lend(self, rows: np.ndarray) -> None:
         if self._lent is not None:
@@ -148,9 +158,9 @@ class Index(_core.Index):
         """
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
-        limits = np.broadcast_to(np.asarray(radius, np.float64), (len(queries),))
+        limits = _arrays.limits(radius, len(queries))
         with bar("range_search", progress) as told:
-            return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
+            return Within(*super().range(queries, limits, **_filter(only), threads=threads,
                                          progress=told))
 
     range = range_search  # type: ignore[assignment]

@@ -105,7 +105,7 @@ def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:
             ax.plot(*_some(rows)[keep].T, ".", markersize=3, label=label)
         ax.legend()
     _edge(ball, ax, rows, offset=offset)
-    _label(ax, names_of(x) or getattr(ball, "columns", None))
+    _label(ax, names_of(x) or getattr(ball, "columns", None) or ["x0", "x1"])
     ax.set_aspect("equal" if _same_units(ball) else "auto")
     return ax
 
@@ -130,7 +130,7 @@ def plot_regions(model: Any, x: Any, y: Any = None, *, ax: Any = None) -> Any:
         _edge(region, ax, rows, f"C{number}" if len(regions) > 2 else "black")
     if y is not None:
         ax.legend()
-    _label(ax, names_of(x))
+    _label(ax, names_of(x) or ["x0", "x1"])
     one_unit = all(map(_same_units, regions.values() if isinstance(regions, dict) else regions))
     ax.set_aspect("equal" if one_unit else "auto")
     return ax

@@ -206,14 +206,14 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"there is one class, {self.classes_[0]!r}: a classifier needs two")
+            raise ValueError(f"there is one class, {self.classes_.tolist()[0]!r}: a classifier needs two")
         given = {f"linear__{name}": value for name, value in fit_params.items()}
         self.pipeline_ = Pipeline(self._steps()).fit(X, y, **given)
         self.regions_ = self._regions()
         return self
 
     def _regions(self) -> dict[Any, capball.Region]:
-        first, second = self.classes_[:2]
+        first, second = self.classes_[:2].tolist()
         if len(self.classes_) > 2:
             return capball.ball_of(self.pipeline_)
         return {first: capball.ball_of(self.pipeline_, between=(first, second)), second: capball.ball_of(self.pipeline_)}

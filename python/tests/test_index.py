@@ -139,6 +139,17 @@ def test_files_and_pickles(rng, tmp_path):
         capball.Index.open(path)
 
 
+def test_numbers_that_the_index_cannot_store():
+    index = capball.Index(2, dtype="uint8")
+    index.add(np.array([[0.0, 255.0]]))
+    for wrong in ([[0.0, 256.0]], [[-1.0, 0.0]], [[0.5, 0.0]], [[0.0, 300.0], [np.nan, 0.0]]):
+        with pytest.raises(ValueError, match="stores uint8, and row 0 has numbers"):
+            index.add(wrong)
+    assert len(index) == 1
+    with pytest.raises(ValueError, match="one for each of 2 queries"):
+        index.range_search([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0, 3.0])
+
+
 def test_threads_search_while_one_adds(rng):
     base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (4000, 2))
     index = capball.Index(40)

@@ -26,6 +26,9 @@ check "the strangest hundredth of 3000 rows are 30" grep -q '<b>30</b> as strang
 check "shares are those of the ranks" awk '$1 ~ /^[0-9]+$/ && $4 ~ /^[0-9.]+$/ { n++; if (($4 - ($1 - 1) / 29.99) ^ 2 > 0.02) bad++ } END { exit n < 30 || bad }' told
 check "and does not speak of thousands outside" bash -c '! grep -q "outside the ball" strange.html'
 
+printf 'a,b,c\n1,,3\n,2,3\n4,5,6\n7,,9\n' >empty.csv
+check "empty cells are an error that names their columns" \
+  bash -c '! capball ball empty.csv -o none.json 2>err && grep -q "3 cells are empty, NaN or inf: a (1), b (2)" err'
 printf 'name,income,height\nnew,30000,\n' >two.csv
 printf 'name,income,height,weight\nnew,30000,,\n' >new.csv
 capball score -m ball.json new.csv --id-column name -o one.csv -q

@@ -408,7 +408,7 @@ class Euclidean:
         certificates  no ValueError, but a flag for each query: True where none is missing
         """
         queries, allowed = self._queries(queries), self._allowed(filter)
-        limits = np.broadcast_to(np.asarray(radius, np.float64), (len(queries),))
+        limits = _arrays.limits(radius, len(queries))
         true = capball.range_search(self.rows, queries, limits)
         inside = [near.ids if allowed is None else near.ids[allowed[near.ids]] for near in true]
         wanted = np.array([len(ids) for ids in inside])

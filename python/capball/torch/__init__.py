@@ -326,10 +326,18 @@ def _compiled_op(x: Tensor, d: int, name: str) -> Any:
     return getattr(torch.ops.capball, name)
 
 
+def _check_floats(x: Any) -> None:
+    if not hasattr(x, "is_floating_point"):
+        raise TypeError(f"wanted a tensor, got {type(x).__name__}: torch.as_tensor makes one of an array")
+    if not x.is_floating_point():
+        raise TypeError(f"wanted a tensor of floats, got {x.dtype}")
+
+
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
     if torch.compiler.is_compiling():
         return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
+    _check_floats(x)
     return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
 
 
@@ -393,6 +401,9 @@ class CapLinear(nn.Linear):
 
     def __init__(self, d: int, units: int, **keywords: Any) -> None:
         super().__init__(d + 1, units, bias=True, **keywords)
+
+    def extra_repr(self) -> str:
+        return f"d={self.in_features - 1}, units={self.out_features}"
 
     def regions(self, sphere: "Sphere | nn.Module | float") -> list[capball.Region]:
         """The ball of each unit, or what else its cap is.
