@@ -29,7 +29,8 @@ enum {
   ROWS = 60000,
   D = 784,
   READ = 1 << 29,
-  SCANNED = 50000,
+  SCANNED = 200000,
+  SCANNED_D = 128,
   ENCODED = 16384
 };
 
@@ -149,16 +150,16 @@ static cpb_sketch *principal_sketch(cpb_view x, size_t bits, size_t bits_per, si
 }
 
 /* Codes of the same number of bits, by bits and by estimates. */
-static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per) {
-  cpb_view rows = x;
-  rows.rows = SCANNED;
+static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per, double rabitq,
+                          double fast) {
+  cpb_view rows = cpb_rows(x.data, x.dtype, SCANNED, SCANNED_D);
   cpb_sketch *sketch = principal_sketch(rows, bits, bits_per, 1000, NULL, NULL);
   cpb_sketch_options o = {.size = sizeof o};
   cpb_error error;
   cpb_sketch_describe(sketch, &o);
   uint8_t *own = bench_memory(SCANNED * o.code_bytes);
   cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
-  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, D), hits};
+  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, SCANNED_D), hits};
   must(cpb_sketch_encode(sketch, rows, own, NULL, &error), &error);
   must(cpb_estimator_new(sketch, cpb_rows(own, CPB_U8, SCANNED, o.code_bytes), &e.estimator, &error), &error);
   cpb_view all = cpb_rows(codes, CPB_U8, SCANNED, bits / 8),
@@ -167,12 +168,15 @@ static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t 
   bench_rival both[] = {{"bits", search, &by_bits, 0}, {"estimates", estimate, &e, 0}};
   bench_rounds(both, 2, 7);
   double each = (double)SCANNED * QUERIES;
-  printf("  %3zu bits, %zu per direction  %6.2f rows/ns by estimates, %.2f of the %.2f by bits\n", bits,
+  printf("  %3zu bits, %zu per direction  %6.2f rows/ns by estimates, %.2f of the %.2f by bits", bits,
          bits_per, each / both[1].best * 1e-9, both[0].best / both[1].best, each / both[0].best * 1e-9);
+  if (rabitq > 0)
+    printf("; %.1f x faiss RaBitQ, %.1f x its fast scan", rabitq / both[1].best, fast / both[1].best);
+  printf("\n");
   cpb_estimator_free(e.estimator);
+  bench_release(own, SCANNED * o.code_bytes);
+  bench_release(hits, QUERIES * K * sizeof *hits);
   cpb_sketch_free(sketch);
-  free(own);
-  free(hits);
 }
 
 typedef cpb_status encoder(const cpb_sketch *, cpb_view, uint8_t *, const cpb_exec *, cpb_error *);
@@ -304,22 +308,34 @@ static void write_codes(const char *path, cpb_view codes) {
   cpb_writer_free(writer);
 }
 
-static void ask_rivals(const searching *s, double *faiss, double *total, double *sgemm) {
+enum { SIZES = 4 }; /* 64, 128, 256 and 512 bits */
+
+typedef struct answers {
+  double faiss, total, sgemm;        /* seconds, sum of distances, seconds */
+  double rabitq[SIZES], fast[SIZES]; /* seconds of RaBitQ and of its fast scan */
+} answers;
+
+/* All 0 where there is no answer. BENCH_PYTHON names an interpreter that has faiss. */
+static answers ask_rivals(const searching *s) {
   char directory[] = "/tmp/capball-bench-XXXXXX", codes[64], queries[64], command[512];
-  *faiss = *total = *sgemm = 0;
-  if (mkdtemp(directory) == NULL) return;
+  const char *python = getenv("BENCH_PYTHON");
+  answers all = {0};
+  if (mkdtemp(directory) == NULL) return all;
   snprintf(codes, sizeof codes, "%s/codes.u8bin", directory);
   snprintf(queries, sizeof queries, "%s/queries.u8bin", directory);
   write_codes(codes, s->codes);
   write_codes(queries, s->queries);
-  snprintf(command, sizeof command, "/usr/bin/python3 bench/rivals/sketch_rival.py %s %s %d 2>/dev/null",
-           codes, queries, D);
+  snprintf(command, sizeof command, "%s bench/rivals/sketch_rival.py %s %s %d 2>/dev/null",
+           python != NULL ? python : "/usr/bin/python3", codes, queries, D);
   FILE *from = popen(command, "r");
-  if (from == NULL || fscanf(from, "%lf %lf %lf", faiss, total, sgemm) != 3) *faiss = *total = *sgemm = 0;
+  bool good = from != NULL && fscanf(from, "%lf %lf %lf", &all.faiss, &all.total, &all.sgemm) == 3;
+  for (size_t i = 0; good && i < SIZES; i++)
+    good = fscanf(from, "%lf %lf", &all.rabitq[i], &all.fast[i]) == 2;
   if (from != NULL) pclose(from);
   unlink(codes);
   unlink(queries);
   rmdir(directory);
+  return good ? all : (answers){0};
 }
 
 static float *random_rows(uint64_t *state) {
@@ -359,10 +375,10 @@ int main(void) {
                         {"2 threads", search, &search_two, 0}, {"one query", search, &alone, 0},
                         {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0},
                         {"principal", encode, &chosen, 0}};
-  double faiss, total, sgemm, sum = 0;
+  double sum = 0;
   bench_print_machine();
   bench_rounds(ours, 7, 5);
-  ask_rivals(&one_thread, &faiss, &total, &sgemm);
+  answers rivals = ask_rivals(&one_thread);
   bench_rounds(ours, 7, 5);
   search(&one_thread);
   for (size_t i = 0; i < QUERIES * K; i++) sum += hits[i].value;
@@ -377,20 +393,22 @@ int main(void) {
          (double)CODES * BYTES / ours[3].best * 1e-9, (double)CODES * BYTES / ours[3].best / bandwidth);
   printf("  a loop with POPCNT      %8.4f s  %.2f x our time, 2 threads\n", ours[5].best,
          ours[5].best / ours[2].best);
-  if (faiss > 0)
-    printf("  faiss IndexBinaryFlat   %8.4f s  %.2f x our time, as installed; distances %s\n", faiss,
-           faiss / ours[2].best, total == sum ? "agree" : "DIFFER");
+  if (rivals.faiss > 0)
+    printf("  faiss IndexBinaryFlat   %8.4f s  %.2f x our time, as installed; distances %s\n", rivals.faiss,
+           rivals.faiss / ours[2].best, rivals.total == sum ? "agree" : "DIFFER");
   else
     printf("  faiss is not installed\n");
   printf("codes of %d rows x %d, 256 bits, f32, 2 threads\n", ROWS, D);
   printf("  encode                  %8.4f s  %.3g rows/s\n", ours[4].best, ROWS / ours[4].best);
   printf("  encode, principal       %8.4f s  %.2f x that time\n", ours[6].best, ours[6].best / ours[4].best);
-  if (sgemm > 0)
-    printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", sgemm, sgemm / ours[4].best);
+  if (rivals.sgemm > 0)
+    printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", rivals.sgemm,
+           rivals.sgemm / ours[4].best);
   printf("training, 8192 rows x %d, 256 bits, principal, 2 threads  %.2f s\n", D, report.training.seconds);
   printf("estimates top %d of %d codes, %d queries, 1 thread\n", K, SCANNED, QUERIES);
-  for (size_t bits = 64; bits <= 512; bits *= 2)
-    for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2) compare_scans(rows, codes, bits, bits_per);
+  for (size_t i = 0; i < SIZES; i++)
+    for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2)
+      compare_scans(rows, codes, (size_t)64 << i, bits_per, rivals.rabitq[i], rivals.fast[i]);
   cpb_pool_free(pool);
-  return faiss > 0 && total != sum;
+  return rivals.faiss > 0 && rivals.total != sum;
 }

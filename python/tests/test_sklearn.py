@@ -167,6 +167,14 @@ def test_shares_of_the_reasons_are_of_the_distance(options, rng):
         assert reasons[0].center == centers[nearest][int(reasons[0].column[1:])]
 
 
+@pytest.mark.parametrize("rows", [60, 700, 5000])
+def test_ranks_are_those_of_the_scores(rows, rng):
+    x = rng.standard_t(2, size=(rows, 3))  # a long tail: scores far apart at its end
+    detector = BallDetector().fit(x)
+    ranks = np.sort(detector.ranks(x))
+    np.testing.assert_allclose(ranks, np.arange(rows) / (rows - 1), atol=0.01 if rows < 101 else 0.001)
+
+
 def test_ridge_knows_no_units(rng):
     x, _ = planted(rng, 300)
     scaled = x * [1e6, 1e-6, 1.0]

@@ -11,7 +11,7 @@
 #include "index/blocks_of_rows.h"
 #include "io/file_fail.h"
 #include "io/whole_file.h"
-#include "loop/row_digest.h"
+#include "batch/row_digest.h"
 
 enum {
   BLOCK = CPB_INDEX_BLOCK,

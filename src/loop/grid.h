@@ -142,4 +142,19 @@ static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *rest
   }
 }
 
+/* The entries of a table that lanes_f64.h, products and this file provide. */
+#define COMMON_LOOPS                                                                                         \
+  .widen = {[CPB_F32] = widen_f32,                                                                           \
+            [CPB_F64] = widen_f64,                                                                           \
+            [CPB_F16] = widen_f16,                                                                           \
+            [CPB_U8] = widen_u8,                                                                             \
+            [CPB_I8] = widen_i8},                                                                            \
+  .narrow = narrow, .dot = dot, .dist2 = dist2, .sum2 = sum2, .axpby = axpby, .span = span, .split = split,  \
+  .rows_span = {[CPB_F32] = rows_span_f32, [CPB_F64] = rows_span_f64},                                       \
+  .rows_split = {[CPB_F32] = rows_split_f32, [CPB_F64] = rows_split_f64},                                    \
+  .rows_dist2 = {[CPB_F32] = rows_dist2_f32, [CPB_F64] = rows_dist2_f64}, .first_above = first_above,        \
+  .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
+  .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .reach = reach, .number = number, .grid = grid,    \
+  .flip = flip
+
 #endif

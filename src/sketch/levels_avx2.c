@@ -1,5 +1,6 @@
 #include <immintrin.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "loop/lane_inline.h"
 #include "sketch/levels_loop.h"
@@ -77,10 +78,20 @@ LANE_INLINE void lanes_bytes(lanes x, uint64_t *word) {
   word[0] = (uint64_t)_mm_cvtsi128_si64(bytes);
   word[1] = (uint64_t)_mm_extract_epi64(bytes, 1);
 }
+LANE_INLINE uint64_t lanes_positive(lanes x) {
+  return (uint16_t) ~(_mm256_movemask_ps(x.low) | _mm256_movemask_ps(x.high) << 8);
+}
 
 LANE_INLINE wide_lanes wide_zero(void) {
   __m256d zero = _mm256_setzero_pd();
   return (wide_lanes){{zero, zero, zero, zero}};
+}
+LANE_INLINE wide_lanes wide_add(wide_lanes sum, lanes x) {
+  sum.at[0] = _mm256_add_pd(sum.at[0], _mm256_cvtps_pd(_mm256_castps256_ps128(x.low)));
+  sum.at[1] = _mm256_add_pd(sum.at[1], _mm256_cvtps_pd(_mm256_extractf128_ps(x.low, 1)));
+  sum.at[2] = _mm256_add_pd(sum.at[2], _mm256_cvtps_pd(_mm256_castps256_ps128(x.high)));
+  sum.at[3] = _mm256_add_pd(sum.at[3], _mm256_cvtps_pd(_mm256_extractf128_ps(x.high, 1)));
+  return sum;
 }
 LANE_INLINE __m256d wide_product(__m128 x, __m128 y, __m256d sum) {
   return _mm256_fmadd_pd(_mm256_cvtps_pd(x), _mm256_cvtps_pd(y), sum);
@@ -101,6 +112,4 @@ LANE_INLINE double wide_sum(wide_lanes x) {
 #include "sketch/levels_loop.inc"
 
 cpb_levels_loop cpb_levels_avx2;
-cpb_levels_chosen cpb_levels_avx2(const float *c, size_t n, size_t bits_per, uint8_t *code) {
-  return choose_levels(c, n, bits_per, code);
-}
+void cpb_levels_avx2(const cpb_levels_job *job) { choose_levels(job); }

@@ -1,5 +1,6 @@
 #include <immintrin.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "loop/lane_inline.h"
 #include "sketch/levels_loop.h"
@@ -50,10 +51,18 @@ LANE_INLINE void lanes_bytes(lanes x, uint64_t *word) {
   word[0] = (uint64_t)_mm_cvtsi128_si64(bytes);
   word[1] = (uint64_t)_mm_extract_epi64(bytes, 1);
 }
+LANE_INLINE uint64_t lanes_positive(lanes x) {
+  return (uint16_t)~_mm512_movepi32_mask(_mm512_castps_si512(x));
+}
 
 LANE_INLINE wide_lanes wide_zero(void) { return (wide_lanes){_mm512_setzero_pd(), _mm512_setzero_pd()}; }
 LANE_INLINE __m512d low_half(lanes x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
 LANE_INLINE __m512d high_half(lanes x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
+LANE_INLINE wide_lanes wide_add(wide_lanes sum, lanes x) {
+  sum.low = _mm512_add_pd(sum.low, low_half(x));
+  sum.high = _mm512_add_pd(sum.high, high_half(x));
+  return sum;
+}
 LANE_INLINE wide_lanes wide_add_product(wide_lanes sum, lanes x, lanes y) {
   sum.low = _mm512_fmadd_pd(low_half(x), low_half(y), sum.low);
   sum.high = _mm512_fmadd_pd(high_half(x), high_half(y), sum.high);
@@ -69,6 +78,4 @@ LANE_INLINE double wide_sum(wide_lanes x) {
 #include "sketch/levels_loop.inc"
 
 cpb_levels_loop cpb_levels_avx512;
-cpb_levels_chosen cpb_levels_avx512(const float *c, size_t n, size_t bits_per, uint8_t *code) {
-  return choose_levels(c, n, bits_per, code);
-}
+void cpb_levels_avx512(const cpb_levels_job *job) { choose_levels(job); }

@@ -17,7 +17,7 @@
 #include "sketch/levels.h"
 #include "sketch/levels_loop.h"
 
-enum { FLOATS_PER_BLOCK = 1 << 16, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
+enum { FLOATS_PER_BLOCK = 1 << 15, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
 
 typedef struct encoding {
   const cpb_sketch *sketch;
@@ -148,7 +148,9 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
   (void)columns; /* all columns are used */
   float *c = b->c + row * b->e->columns + b->panel * CPB_PANEL_COLS;
   size_t count = columns_here(b);
-  if (b->chunk == 0)
+  if (b->chunk == 0 && count == CPB_PANEL_COLS)
+    memcpy(c, values, CPB_PANEL_COLS * sizeof *c); /* of a constant size: no call */
+  else if (b->chunk == 0)
     memcpy(c, values, count * sizeof *c);
   else
     for (size_t j = 0; j < count; j++) c[j] += values[j];
@@ -197,8 +199,14 @@ static void encode_rows(block *b, size_t count) {
   const cpb_sketch_options *o = &e->sketch->options;
   for (size_t i = 0; i < count; i++) prepare_row(b, i);
   project(b, count);
-  for (size_t i = 0; i < count; i++)
-    b->chosen[i] = e->choose(b->c + i * e->columns, e->n, o->bits_per, code_at(b, i));
+  e->choose(&(cpb_levels_job){.c = b->c,
+                              .rows = count,
+                              .n = e->n,
+                              .stride = e->columns,
+                              .bits_per = o->bits_per,
+                              .codes = code_at(b, 0),
+                              .code_stride = o->code_bytes,
+                              .chosen = b->chosen});
   for (size_t i = 0; i < count; i++)
     if (b->length2[i] >= 0)
       write_factors(b, i);

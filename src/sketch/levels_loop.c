@@ -2,6 +2,7 @@
 #include "sketch/levels_loop.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "loop/lane_inline.h"
@@ -47,8 +48,17 @@ LANE_INLINE void lanes_bytes(lanes x, uint64_t *word) {
   word[0] = word[1] = 0;
   for (size_t i = 0; i < CPB_LEVELS_LANES; i++) word[i / 8] |= (uint64_t)x.at[i] << 8 * (i % 8);
 }
+LANE_INLINE uint64_t lanes_positive(lanes x) {
+  uint64_t set = 0;
+  for (size_t i = 0; i < CPB_LEVELS_LANES; i++) set |= (uint64_t)!signbit(x.at[i]) << i;
+  return set;
+}
 
 LANE_INLINE wide_lanes wide_zero(void) { return (wide_lanes){{0}}; }
+LANE_INLINE wide_lanes wide_add(wide_lanes sum, lanes x) {
+  for (size_t i = 0; i < CPB_LEVELS_LANES; i++) sum.at[i] += (double)x.at[i];
+  return sum;
+}
 LANE_INLINE wide_lanes wide_add_product(wide_lanes sum, lanes x, lanes y) {
   for (size_t i = 0; i < CPB_LEVELS_LANES; i++) sum.at[i] += (double)x.at[i] * (double)y.at[i];
   return sum;

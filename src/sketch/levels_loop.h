@@ -17,9 +17,17 @@ typedef struct cpb_levels_chosen {
   double c2, along, v2;
 } cpb_levels_chosen;
 
-/* Chooses the levels v of c whose direction is nearest to that of c among a few steps, and writes them as bits; c: n numbers
- * and zeros. Every loop gives the same bits: sums run in sixteen lanes, which are added as a fixed tree. */
-typedef cpb_levels_chosen cpb_levels_loop(const float *c, size_t n, size_t bits_per, uint8_t *code);
+typedef struct cpb_levels_job {
+  const float *c; /* rows of n numbers and zeros */
+  size_t rows, n, stride, bits_per;
+  uint8_t *codes;
+  size_t code_stride;
+  cpb_levels_chosen *chosen; /* of each row */
+} cpb_levels_job;
+
+/* Chooses the levels v of each row whose direction is nearest to that of c among a few steps, and writes them as bits.
+ * Every loop gives the same bits: sums run in sixteen lanes, which are added as a fixed tree. */
+typedef void cpb_levels_loop(const cpb_levels_job *job);
 
 cpb_levels_loop *cpb_levels_loop_here(void);
 

@@ -29,8 +29,9 @@ enum {
   TURNED_ROWS = 2048,      /* .. which uses fewer rows .. */
   TURNED_STEPS = 40,       /* .. and steps */
 };
-/* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too. */
-static const double CLOSE = 0.03;
+/* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too, unless that
+ * is more than twice what the best one lacks. */
+static const double CLOSE = 0.03, PERFECT = 1.25;
 static const double CALIBRATION_QUANTILE = 0.999, CALIBRATION_MARGIN = 1.15;
 
 typedef struct training {
@@ -154,7 +155,9 @@ typedef struct approximation {
 
 static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *code) {
   cpb_loops_here()->narrow(row, n, c);
-  cpb_levels_chosen chosen = cpb_levels_loop_here()(c, n, bits_per, code);
+  cpb_levels_chosen chosen;
+  cpb_levels_loop_here()(
+      &(cpb_levels_job){.c = c, .rows = 1, .n = n, .bits_per = bits_per, .codes = code, .chosen = &chosen});
   double f = chosen.along > 0 ? chosen.c2 / chosen.along : 0;
   for (size_t k = 0; k < n; k++) row[k] = f * cpb_level_at(code, bits_per, k);
 }
@@ -200,7 +203,7 @@ static void score(training *t, const cpb_matrix *products, candidate *c) {
   }
   double all = (double)(t->queries * near);
   c->recall = (double)late / all;
-  c->score = c->recall + (double)early / all / 4;
+  c->score = c->recall + (PERFECT - 1) * (double)early / all;
 }
 
 static bool judge(training *t, candidate *c) {
@@ -300,7 +303,7 @@ static size_t usual_bits_per(const training *t) {
  * NAN before the first. */
 static cpb_status try_all(training *t, candidate *best, size_t given, cpb_sketch_rotation kind,
                           double *scores) {
-  double least = best->score - CLOSE;
+  double least = best->score - fmin(CLOSE, 2 * (PERFECT - best->score));
   cpb_status status = CPB_OK;
   for (size_t bits_per = 1; bits_per <= 4 && status == CPB_OK; bits_per *= 2) {
     if ((given != 0 && given != bits_per) || scores[bits_per] < least) continue;
