@@ -84,18 +84,18 @@ static void code_rows(void *arg) {
   cpb_index *index = empty_index(base.cols, base.dtype, true);
   int *fault = bench_memory(most * sizeof *fault);
   if (!cpb_codes_prepare(index, cpb_view_slice(base, 0, base.rows < 1024 ? base.rows : 1024))) exit(1);
-  cpb_byte_filter sieve = index->sieve;
-  if (!cpb_byte_filter_room(&sieve, most, sieve.run_rows)) exit(1);
+  cpb_byte_filter filter = index->byte_filter;
+  if (!cpb_byte_filter_room(&filter, most, filter.run_rows)) exit(1);
   for (size_t first = 0; first < base.rows; first += most) {
     cpb_view block = cpb_view_slice(base, first, base.rows - first < most ? base.rows - first : most);
-    cpb_byte_filter_numbers(&sieve, block, 0, block.rows, fault);
-    cpb_byte_filter_order(&sieve, block.rows);
-    for (size_t run = 0; run < sieve.run_count; run++) cpb_byte_filter_codes(&sieve, block, run);
+    cpb_byte_filter_numbers(&filter, block, 0, block.rows, fault);
+    cpb_byte_filter_order(&filter, block.rows);
+    for (size_t run = 0; run < filter.run_count; run++) cpb_byte_filter_codes(&filter, block, run);
   }
-  free(sieve.numbers);
-  sieve.center = NULL; /* owned by the index */
-  sieve.opposite = NULL;
-  cpb_byte_filter_free(&sieve);
+  free(filter.numbers);
+  filter.center = NULL; /* owned by the index */
+  filter.opposite = NULL;
+  cpb_byte_filter_free(&filter);
   bench_release(fault, most * sizeof *fault);
   cpb_index_free(index);
 }
