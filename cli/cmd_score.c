@@ -245,7 +245,7 @@ static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
                   "outlier: prints AUC and average precision");
 static CLI_OPTION(
     ranks, "ranks", 0, CLI_FLAG, NULL, ranks, NULL,
-    "a second column: about the share of the training rows that score no more, from 101 quantiles");
+    "a second column: about the share of the training rows that score no more, from up to 1001 quantiles");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 

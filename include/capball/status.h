@@ -91,7 +91,8 @@ CPB_API const char *cpb_isa_name(void);
 enum { CPB_PLAN_SIZE = 160 };
 
 /** Line `line` (0, 1, ..) of the plan of that instruction set: which loop serves rows of which types and
- *  lengths, embedding and inverse. The first line that matches applies. False after the last line.
+ *  lengths, embedding and inverse, and its source files. The first line that matches applies. False after the last
+ *  line.
  *  text  size bytes, the caller's; CPB_PLAN_SIZE is enough */
 CPB_API bool cpb_isa_plan(size_t line, char *text, size_t size);
 

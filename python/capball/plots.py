@@ -18,6 +18,7 @@ import numpy as np
 
 import capball
 
+from . import _extras
 from ._model import names_of
 
 _MOST = 5000  # points of a picture
@@ -26,9 +27,7 @@ _MOST = 5000  # points of a picture
 def _axes(ax: Any, **settings: Any) -> Any:
     if ax is not None:
         return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(subplot_kw=settings)[1]
+    return _extras.module("matplotlib.pyplot").subplots(subplot_kw=settings)[1]
 
 
 def _some(x: np.ndarray) -> np.ndarray:

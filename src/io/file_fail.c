@@ -52,7 +52,8 @@ static void compose(cpb_error *made, const char *path, const char *format, va_li
   make_plain(plain, sizeof plain, sentence);
   make_plain(name, sizeof name, end_of(path));
   bool cut = end_of(path) != path || end_of(name) != name;
-  snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
+  int length = snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
+  if (length < 0) made->text[0] = 0; /* a longer message is cut */
 }
 
 cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, const char *format, ...) {

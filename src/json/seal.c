@@ -14,7 +14,7 @@
 #include "io/file_fail.h"
 #include "io/sealing.h"
 #include "json/json_file.h"
-#include "loop/row_digest.h"
+#include "batch/row_digest.h"
 
 enum { VERSION = 2 };
 

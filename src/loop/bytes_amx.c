@@ -13,7 +13,7 @@
 #include <unistd.h>
 #endif
 
-#include "loop/panel_bytes.h"
+#include "loop/table.h"
 
 bool cpb_has_amx(void);
 void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
@@ -58,6 +58,8 @@ static void configure_tiles(void) {
     uint8_t rows[16];
   } shape = {.palette = 1};
   for (size_t i = 0; i < 8; i++) shape.row_bytes[i] = TILE_BYTES, shape.rows[i] = TILE_ROWS;
+  /* gcc 12 takes only eight bytes of it for read, and need not store the others */
+  __asm__ volatile("" : : "m"(shape));
   _tile_loadconfig(&shape);
 }
 

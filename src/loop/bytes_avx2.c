@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "loop/lane_inline.h"
-#include "loop/panel_bytes.h"
+#include "loop/table.h"
 
 typedef __m256i bytes_vec;
 enum { bytes_WIDTH = 8, bytes_MOST = 1 };

@@ -324,15 +324,18 @@ LANE_INLINE v128_i64 may_be_half_way(v128_f64 x) {
   v128_i64 half = (v128_i64)(lower == (v128_i32){0x10000000, 1, 0x10000000, 1});
   return half | ((v128_i64)(x < 0x1p-126) & (v128_i64)(x > -0x1p-126) & (v128_i64)(x != 0));
 }
+/* noinline: rarely called, and inlining doubles the code size of a panel. */
+static __attribute__((noinline, unused)) v128_f32 sums_to_odd(v128_f64 a, v128_f64 b, v128_f64 c,
+                                                              v128_f64 d) {
+  return join_halves(sum_to_odd(a, c), sum_to_odd(b, d));
+}
 /* x y is exact in double; where the rounding of its sum matters, it is rounded to odd, so that rounding it once more,
  * to float, gives what one rounding of the exact number gives. */
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) {
   v128_f64 a = low_half(x) * low_half(y), b = high_half(x) * high_half(y);
   v128_f64 c = low_half(sum), d = high_half(sum), low = a + c, high = b + d;
-  if (__builtin_expect(any_bit(may_be_half_way(low) | may_be_half_way(high)), 0)) {
-    low = sum_to_odd(a, c);
-    high = sum_to_odd(b, d);
-  }
+  if (__builtin_expect(any_bit(may_be_half_way(low) | may_be_half_way(high)), 0))
+    return sums_to_odd(a, b, c, d);
   return join_halves(low, high);
 }
 
@@ -357,7 +360,8 @@ LANE_INLINE v128_f64 fma_regular(v128_f64 product, v128_two a, v128_two b, v128_
   v128_two lower = two_sum(sum, rest), upper = two_sum(product, lower.sum);
   return upper.sum + sum_to_odd(lower.rest, upper.rest);
 }
-LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
+/* noinline: called for tiles with numbers out of the usual range only (products_v128.h). */
+static __attribute__((noinline, unused)) vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) {
   v128_f64 product = x * y;
   if (__builtin_expect(!fma_is_regular(x, y, sum, product), 0))
     return (vec_f64){fma(x[0], y[0], sum[0]), fma(x[1], y[1], sum[1])};

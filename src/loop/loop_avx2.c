@@ -2,14 +2,14 @@
 #include "loop/lanes_avx2.h"
 #include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
-#include "loop/digest_wide.h"
+#include "loop/digest.h"
 #include "loop/grid.h"
 
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
-#include "loop/table_f64.inc"
+    COMMON_LOOPS,
     .rows = {&cpb_float_rules_avx2, &cpb_double_rules_avx2},
     .layer = &cpb_layer_avx2,
     .tile = tile,

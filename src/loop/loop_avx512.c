@@ -2,7 +2,7 @@
 #include "loop/lanes_avx512.h"
 #include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
-#include "loop/digest_wide.h"
+#include "loop/digest.h"
 #include "loop/grid.h"
 
 void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
@@ -27,22 +27,27 @@ static void hamming(const cpb_hamming *h) {
     hamming_wide(h);
 }
 
+/* What all processors with AVX-512 share: they differ in how they multiply bytes. */
+#define LOOPS_AVX512                                                                                         \
+  COMMON_LOOPS, .rows = {&cpb_float_rules_avx512, &cpb_double_rules_avx512}, .layer = &cpb_layer_avx512,     \
+                .tile = tile, .panel = panel_products, .signs = signs, .hamming = hamming, .digest = digest
+
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
-#include "loop/table_avx512.inc"
+    LOOPS_AVX512,
     .scan_bytes = cpb_scan_bytes_avx2,
 };
 
 const cpb_loops cpb_loops_avx512vnni = {
     .name = "avx512vnni",
-#include "loop/table_avx512.inc"
+    LOOPS_AVX512,
     .panel_bytes = cpb_panel_bytes_vnni,
     .scan_bytes = cpb_scan_bytes_vnni,
 };
 
 const cpb_loops cpb_loops_amx = {
     .name = "amx",
-#include "loop/table_avx512.inc"
+    LOOPS_AVX512,
     .panel_bytes = cpb_panel_bytes_amx,
     .scan_bytes = scan_bytes_amx,
 };

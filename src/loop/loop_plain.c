@@ -1,7 +1,7 @@
 #include "loop/lanes_f64.h"
 #include "loop/products_plain.h"
 #include "loop/rows_plain.h"
-#include "loop/digest_plain.h"
+#include "loop/digest.h"
 #include "loop/grid.h"
 
 void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
@@ -9,7 +9,7 @@ void cpb_panel_bytes_plain(const cpb_panel_bytes *p) { panel_bytes(p); }
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
-#include "loop/table_f64.inc"
+    COMMON_LOOPS,
     .layer = &plain_layer,
     .tile = tile,
     .panel = panel,

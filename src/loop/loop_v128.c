@@ -2,19 +2,18 @@
 #include "loop/lanes_v128.h"
 #include "loop/products_wide.h"
 #include "loop/hamming_wide.h"
-#include "loop/digest_wide.h"
+#include "loop/digest.h"
 #include "loop/grid.h"
 #if defined(__aarch64__)
 void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
 #else
-#include "loop/tile_v128.h"
-#include "loop/lanes_bytes_v128.h"
+#include "loop/products_v128.h"
 #include "loop/panel_bytes.inc"
 #endif
 
 const cpb_loops cpb_loops_v128 = {
     .name = "v128",
-#include "loop/table_f64.inc"
+    COMMON_LOOPS,
     .rows = {&cpb_float_rules_v128, &cpb_double_rules_v128},
     .layer = &cpb_layer_v128,
     .panel = panel_products,

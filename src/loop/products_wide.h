@@ -4,40 +4,25 @@
 
 #include "loop/lanes.h"
 
-#define REAL double
-#define VEC vec_f64
-#define WIDTH VEC_F64
-#define MOST TILE_VECTORS
-#define LOAD vec_load_f64
-#define SPREAD vec_spread_f64
-#define FMA vec_fma_f64
-#define TERMS terms_f64
-#include "loop/terms.inc"
-#undef REAL
-#undef VEC
-#undef WIDTH
-#undef MOST
-#undef LOAD
-#undef SPREAD
-#undef FMA
-#undef TERMS
-
-#define REAL float
-#define VEC vec_f32
-#define WIDTH VEC_F32
-#define MOST PANEL_VECTORS
-#define LOAD vec_load_f32
-#define SPREAD vec_spread_f32
-#define FMA vec_fma_f32
-#define TERMS terms_f32
-#include "loop/terms.inc"
-#undef REAL
-#undef VEC
-#undef WIDTH
-#undef MOST
-#undef LOAD
-#undef SPREAD
-#undef FMA
+/* The inner loop of every matrix product: adds `terms` terms to the chains of CPB_TILE_ROWS rows of a and `vectors` vectors of
+ * columns of b, sum(i,j) = fma(a[i*a_row + k*a_k], b[k*b_k + j], sum(i,j)), k = 0, 1, .. The sums and one row of b stay in
+ * registers. Tiles of double serve Gram and moment matrices, panels of float serve search. */
+#define TERMS(type, real, width, most)                                                                       \
+  LANE_INLINE void terms_##type(const real *a, size_t a_row, size_t a_k, const real *b, size_t b_k,          \
+                                size_t terms, size_t vectors, vec_##type sum[CPB_TILE_ROWS][most]) {         \
+    for (size_t k = 0; k < terms; k++, a += a_k, b += b_k) {                                                 \
+      vec_##type line[most];                                                                                 \
+      _Pragma("GCC unroll 4") for (size_t v = 0; v < vectors; v++) line[v] =                                 \
+          vec_load_##type(b + v * (width));                                                                  \
+      _Pragma("GCC unroll 6") for (size_t i = 0; i < CPB_TILE_ROWS; i++) {                                   \
+        vec_##type factor = vec_spread_##type(a[i * a_row]);                                                 \
+        _Pragma("GCC unroll 4") for (size_t v = 0; v < vectors; v++) sum[i][v] =                             \
+            vec_fma_##type(factor, line[v], sum[i][v]);                                                      \
+      }                                                                                                      \
+    }                                                                                                        \
+  }
+TERMS(f64, double, VEC_F64, TILE_VECTORS)
+TERMS(f32, float, VEC_F32, PANEL_VECTORS)
 #undef TERMS
 
 /* The tile of a matrix product: six rows of TILE_VECTORS vectors at a time, which the lane header chooses so that the sums and one

@@ -1,8 +1,10 @@
 /* Rows on AVX2; a file of its own, so that loops compile in parallel. */
 #include "loop/lanes_avx2.h"
 
-enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = false, FEW_GAPS = false };
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = false };
 
-#include "loop/rows_float_plan.inc"
+#include "loop/rows_float.h"
+
+#include "loop/rows_plan.inc"
 
 const cpb_rows_rule *const cpb_float_rules_avx2 = float_rules;

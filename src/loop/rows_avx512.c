@@ -2,8 +2,10 @@
 #include "loop/lanes_avx512.h"
 
 #define LANES_LONG
-enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true, FEW_GAPS = true };
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true };
 
-#include "loop/rows_float_plan.inc"
+#include "loop/rows_float.h"
+
+#include "loop/rows_plan.inc"
 
 const cpb_rows_rule *const cpb_float_rules_avx512 = float_rules;

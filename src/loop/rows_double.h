@@ -171,7 +171,7 @@ LANE_INLINE lanes_f64 line_set(lanes_f64 x, size_t lane, double last) { return w
 /* Needed by rows_block.inc only. */
 #ifdef LANES_PICK
 #define ROW_REAL(name) name##_f64
-enum { ROW_VEC = VEC_F64, FEW_MOST = 2, FEW_DIRECT = false, FEW_STAGED_BACK = true, FEW_GAPS = false };
+enum { ROW_VEC = VEC_F64, FEW_MOST = 2, FEW_DIRECT = false, FEW_STAGED_BACK = true };
 
 static bool rows_twofold(const cpb_rows_job *job) {
   (void)job;

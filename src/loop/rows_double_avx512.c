@@ -3,7 +3,9 @@
 
 enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 2, FEW_STAGED = true };
 
-#include "loop/rows_double_plan.inc"
+#include "loop/rows_double.h"
+
+#include "loop/rows_plan.inc"
 
 #include "loop/layer_rows.h"
 

@@ -5,7 +5,9 @@
 #include "loop/layer_rows.h"
 
 #if defined(__aarch64__)
-#include "loop/rows_double_plan.inc"
+#include "loop/rows_double.h"
+
+#include "loop/rows_plan.inc"
 
 const cpb_rows_rule *const cpb_double_rules_v128 = double_rules;
 #else

@@ -10,6 +10,8 @@
 
 #include "loop/rows_walk.inc"
 
+static const cpb_rows_walk lines_walk = {"lines", "rows_long_avx512.h"};
+
 enum { LONG_STREAMS = 4 };
 
 /* The current rows, one of every range: `in` is summed, the row `back` bytes before it is written. */
@@ -251,13 +253,13 @@ LANE_INLINE size_t long_ranges_of(const cpb_rows_job *job, row_kind kind) {
   return rows * LONG_STREAMS;
 }
 
-/* Rows that are not contiguous are left to walk_all(). */
+/* Rows that are not contiguous and the last few are left to walk_all(), without non-temporal stores. */
 LANE_INLINE void long_rows(const cpb_rows_job *job, row_kind kind) {
   row_kind about = kind, bare = kind;
   about.centered = true, bare.centered = false;
   size_t done = 0;
   if (walk_streams(job)) done = kind.centered ? long_ranges_of(job, about) : long_ranges_of(job, bare);
-  walk_all(job, kind, done);
+  walk_all(job, kind, done, false);
 }
 
 #endif

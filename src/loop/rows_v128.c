@@ -10,6 +10,8 @@ enum { RANGES_LEAST = 1 };
 enum { RANGES_LEAST = 32 };
 #endif
 
-#include "loop/rows_float_plan.inc"
+#include "loop/rows_float.h"
+
+#include "loop/rows_plan.inc"
 
 const cpb_rows_rule *const cpb_float_rules_v128 = float_rules;

@@ -83,13 +83,14 @@ static const char *types_name(unsigned types) {
                                    : "any";
 }
 
-static void print_rule(const cpb_rows_rule *rule, char *text, size_t size) {
-  char most[24] = "";
+static void print_rule(const cpb_rows_rule *rule, const char *arithmetic, char *text, size_t size) {
+  char most[24] = "", strides[40] = "any stride";
   if (rule->most < SIZE_MAX) snprintf(most, sizeof most, "%zu", rule->most);
-  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; %s%s", types_name(rule->in), types_name(rule->out),
-           rule->least, most, rule->walk, rule->unembed != NULL ? "embed, unembed" : "embed",
-           rule->else_walk == NULL ? "any stride" : "packed results, else ",
-           rule->else_walk == NULL ? "" : rule->else_walk);
+  if (rule->else_walk != NULL)
+    snprintf(strides, sizeof strides, "packed results, else %s", rule->else_walk->name);
+  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; %s; src/loop/%s, %s", types_name(rule->in),
+           types_name(rule->out), rule->least, most, rule->walk->name,
+           rule->unembed != NULL ? "embed, unembed" : "embed", strides, rule->walk->file, arithmetic);
 }
 
 bool cpb_isa_plan(size_t line, char *text, size_t size) {
@@ -98,10 +99,10 @@ bool cpb_isa_plan(size_t line, char *text, size_t size) {
     for (const cpb_rows_rule *rule = loops->rows[part] == NULL ? NULL : *loops->rows[part];
          rule != NULL && rule->walk != NULL; rule++)
       if (line-- == 0) {
-        print_rule(rule, text, size);
+        print_rule(rule, part == 0 ? "rows_float.h" : "rows_double.h", text, size);
         return true;
       }
-  if (line == 0) snprintf(text, size, "all others: plain");
+  if (line == 0) snprintf(text, size, "all others: plain; src/loop/rows_plain.h");
   return line == 0;
 }
 

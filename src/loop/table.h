@@ -12,7 +12,6 @@
 
 #include "capball/view.h"
 #include "core/arithmetic.h"
-#include "loop/panel_bytes.h"
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
@@ -54,12 +53,16 @@ typedef void cpb_rows_loop(const cpb_rows_job *job);
  *   blocks            sixteen rows at a time
  *   ranges            several ranges of rows in lockstep
  *   lines             the same, by cache lines of the output */
+typedef struct cpb_rows_walk {
+  const char *name, *file; /* file: of src/loop */
+} cpb_rows_walk;
+
 typedef struct cpb_rows_rule {
-  const char *walk;               /* NULL: the end of the plan */
+  const cpb_rows_walk *walk;      /* NULL: the end of the plan */
   unsigned in, out;               /* sets of types, bit 1 << type */
   size_t least, most;             /* numbers in a row */
   cpb_rows_loop *embed, *unembed; /* NULL: not by this walk */
-  const char *else_walk;          /* serves results that are not packed; NULL: the same */
+  const cpb_rows_walk *else_walk; /* serves results that are not packed; NULL: the same */
 } cpb_rows_rule;
 
 enum {
@@ -157,6 +160,65 @@ static inline size_t cpb_panel_at(size_t depth, size_t i, size_t k) {
          i % CPB_PANEL_ROWS * CPB_PANEL_LINE + k % CPB_PANEL_LINE;
 }
 
+/* Products of rows of bytes with a panel of columns of bytes, exact in 32 bits and compared while they are in registers:
+ *   value(i,j) = start[i] + sum over k of a(i,k) b(k,j),      a in -128..127, b in 0..255
+ * found() is called as for cpb_panel: in order, for every row i that has a column with value(i,j) > threshold[j]; it may raise
+ * thresholds, which takes effect after at most CPB_PANEL_ROWS more rows. No value may exceed 32 bits.
+ *
+ * Numbers are stored four to a word, padded with zeros. a has the layout of cpb_panel, but in groups of CPB_BYTES_GROUP rows:
+ * number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is complete. b is aligned to 64 bytes and padded with words
+ * of zeros to a whole line of a: number k of column j is b[cpb_bytes_panel_at(k, j)]. */
+enum {
+  CPB_BYTES_ROWS = 6,
+  CPB_BYTES_GROUP = 48,
+  CPB_BYTES_COLS = 64,
+  CPB_BYTES_WORD = 4,
+  CPB_BYTES_LINE = 64
+};
+
+/* A row of codes: their sum, the sum of their squares, and the squared rounding error in steps. */
+typedef struct cpb_gridded {
+  int32_t sum, square;
+  float rest;
+} cpb_gridded;
+
+enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows could exceed 32 bits */
+
+typedef struct cpb_panel_bytes {
+  size_t rows, words, columns; /* columns <= CPB_BYTES_COLS */
+  const int8_t *a;
+  const int32_t *start;
+  const uint8_t *b;
+  const int32_t *threshold; /* CPB_BYTES_COLS; those beyond `columns` are ignored */
+  void (*found)(void *context, size_t row, uint64_t columns, const int32_t *values);
+  void *context;
+} cpb_panel_bytes;
+
+static inline size_t cpb_bytes_words(size_t depth) { return (depth + CPB_BYTES_WORD - 1) / CPB_BYTES_WORD; }
+
+/* Bytes of a group of rows of so many words: whole lines. */
+static inline size_t cpb_bytes_group(size_t words) {
+  size_t lines = (words * CPB_BYTES_WORD + CPB_BYTES_LINE - 1) / CPB_BYTES_LINE;
+  return lines * CPB_BYTES_LINE * CPB_BYTES_GROUP;
+}
+
+static inline size_t cpb_bytes_at(size_t words, size_t i, size_t k) {
+  return i / CPB_BYTES_GROUP * cpb_bytes_group(words) +
+         k / CPB_BYTES_LINE * CPB_BYTES_LINE * CPB_BYTES_GROUP + i % CPB_BYTES_GROUP * CPB_BYTES_LINE +
+         k % CPB_BYTES_LINE;
+}
+
+/* Bytes of a panel of so many words, rounded up to whole lines: zeros. */
+static inline size_t cpb_bytes_panel(size_t words) {
+  enum { LINE_OF_WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
+  size_t lines = (words + LINE_OF_WORDS - 1) / LINE_OF_WORDS;
+  return lines * LINE_OF_WORDS * CPB_BYTES_COLS * CPB_BYTES_WORD;
+}
+
+static inline size_t cpb_bytes_panel_at(size_t k, size_t j) {
+  return (k / CPB_BYTES_WORD * CPB_BYTES_COLS + j) * CPB_BYTES_WORD + k % CPB_BYTES_WORD;
+}
+
 /* Hamming distances of codes to one query, compared while they are in registers. Codes are stored in groups of
  * CPB_CODE_GROUP: word j of code i of group g at codes[(g*words + j)*CPB_CODE_GROUP + i]. found() is called, in
  * order, for every group that has a code with distance < limit: with the set of these codes, bit i, and all distances
@@ -198,6 +260,12 @@ typedef struct cpb_loops {
    * remainder, and adds the multiples to sum[i] and sum[n+i]; false if a remainder is not 0. Exact while |x| < 2^40
    * q0, q0 <= 2^40 q1 and at most 2^12 rows have been added. */
   bool (*split)(const double *x, size_t n, const double *magic, double *sum);
+
+  /* Both of `count` columns of n rows; by dtype, NULL where rows must be widened first. */
+  bool (*rows_span[5])(const void *x, size_t stride, size_t n, size_t count, double *low, double *high);
+  bool (*rows_split[5])(const void *x, size_t stride, size_t n, size_t count, const double *magic,
+                        double *sum);
+
   /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; by dtype, NULL where rows must be widened
    * first. */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
@@ -225,7 +293,7 @@ typedef struct cpb_loops {
 
   void (*hamming)(const cpb_hamming *hamming);
 
-  /* digest_keys.h has the definition */
+  /* digest.h has the definition */
   void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
   /* z -= center of n floats; returns the largest |z|. */

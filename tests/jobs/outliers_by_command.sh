@@ -22,6 +22,8 @@ check "AUC is at least .98" awk '/^AUC/ { good = $2 >= 0.98 } END { exit !good }
 check "the first reason of most of them is the weight" \
   awk '/ r[0-9]*00 / && / (weight|height) [+-]/ { good++ } END { exit good < 20 }' told
 check "the page names the strangest row" grep -q 'The strangest is <b>r[0-9]*00</b>, by weight' strange.html
+check "the strangest hundredth of 3000 rows are 30" grep -q '<b>30</b> as strange as the strangest 1&nbsp;% of the training rows' strange.html
+check "shares are those of the ranks" awk '$1 ~ /^[0-9]+$/ && $4 ~ /^[0-9.]+$/ { n++; if (($4 - ($1 - 1) / 29.99) ^ 2 > 0.02) bad++ } END { exit n < 30 || bad }' told
 check "and does not speak of thousands outside" bash -c '! grep -q "outside the ball" strange.html'
 
 printf 'name,income,height\nnew,30000,\n' >two.csv

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/rows.h"
-#include "loop/row_digest.h"
+#include "batch/row_digest.h"
 
 enum { BYTES = 5000 };
 

@@ -20,6 +20,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Optional
 
+from capball import _extras
+
+_extras.module("torch")
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -399,10 +403,10 @@ class CapLinear(nn.Linear):
         before = self._sphere_in(sphere) if isinstance(sphere, nn.Module) else None
         if before is None and not isinstance(sphere, (int, float)):
             raise TypeError(f"sphere must be the Sphere before this layer, or a Sequential that holds both, got {type(sphere).__name__}")
-        sphere = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
+        there = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
         p, b = self.weight.detach().double().cpu(), -self.bias.detach().double().cpu()
         length = p.norm(dim=1)
-        return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
+        return [there.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
 
     def _sphere_in(self, module: nn.Module) -> "Sphere | None":
         """The Sphere itself, or the last one before this layer in a Sequential."""

@@ -35,12 +35,12 @@ class Neighbors(NamedTuple):
     ids: Tensor
 
 
-class Within(NamedTuple):
-    """The rows within a limit; those of query i are ids[lims[i]:lims[i+1]], nearest first."""
+class Within(capball.Within):
+    """The rows within a limit: within[i] has .ids and .distances of query i; those of all queries are in three tensors, query
+    i's in ids[lims[i]:lims[i+1]], nearest first."""
 
-    lims: Tensor
-    ids: Tensor
-    distances: Tensor
+    __slots__ = ()
+    _entry = Neighbors
 
 
 # ---- by the C library ----
@@ -356,6 +356,8 @@ class Index:
         queries = _rows_of(queries).to(self.device)
         found = self._by_codes(queries, k, None)
         return _knn_in_c(self.base, queries, k) if found is None else Neighbors(*found)
+
+    search = knn
 
     def range_search(self, queries: Tensor, radius: float | Tensor) -> Within:
         """All rows within a radius of each query, or within one radius per query."""

@@ -3,8 +3,8 @@
  *
  * Rows form groups, the smallest of 1, 2, 4 .. CPB_DIGEST_GROUP_MOST rows that have CPB_DIGEST_GROUP_BYTES. The digest of each
  * group is mixed with its index, and these are added: groups may come in any order and on any thread. */
-#ifndef CPB_LOOP_ROW_DIGEST_H
-#define CPB_LOOP_ROW_DIGEST_H
+#ifndef CPB_BATCH_ROW_DIGEST_H
+#define CPB_BATCH_ROW_DIGEST_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "loop/row_digest.h"
+#include "batch/row_digest.h"
 
 #include <stdlib.h>
 #include <string.h>
