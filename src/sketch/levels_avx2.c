@@ -48,6 +48,13 @@ LANE_INLINE lanes lanes_whole(lanes x) {
   return (lanes){_mm256_round_ps(x.low, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC),
                  _mm256_round_ps(x.high, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)};
 }
+LANE_INLINE __m256 eight_from(__m256 x, __m256 y, __m256 least) {
+  return _mm256_and_ps(x, _mm256_cmp_ps(y, least, _CMP_GE_OQ));
+}
+LANE_INLINE lanes lanes_add_from(lanes sum, lanes x, lanes y, lanes least) {
+  return (lanes){_mm256_add_ps(sum.low, eight_from(x.low, y.low, least.low)),
+                 _mm256_add_ps(sum.high, eight_from(x.high, y.high, least.high))};
+}
 LANE_INLINE float lanes_sum(lanes x) {
   __m256 eight = _mm256_add_ps(x.low, x.high);
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -28,6 +28,9 @@ LANE_INLINE lanes lanes_signed(lanes x, lanes y) {
 LANE_INLINE lanes lanes_whole(lanes x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
+LANE_INLINE lanes lanes_add_from(lanes sum, lanes x, lanes y, lanes least) {
+  return _mm512_mask_add_ps(sum, _mm512_cmp_ps_mask(y, least, _CMP_GE_OQ), sum, x);
+}
 LANE_INLINE float lanes_sum(lanes x) {
   __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

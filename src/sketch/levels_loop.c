@@ -31,6 +31,9 @@ LANE_INLINE lanes lanes_most(lanes x, lanes y) { EACH_LANE(x.at[i] > y.at[i] ? x
 LANE_INLINE lanes lanes_size(lanes x) { EACH_LANE(fabsf(x.at[i])); }
 LANE_INLINE lanes lanes_signed(lanes x, lanes y) { EACH_LANE(copysignf(x.at[i], y.at[i])); }
 LANE_INLINE lanes lanes_whole(lanes x) { EACH_LANE((float)(int)x.at[i]); }
+LANE_INLINE lanes lanes_add_from(lanes sum, lanes x, lanes y, lanes least) {
+  EACH_LANE(sum.at[i] + (y.at[i] >= least.at[i] ? x.at[i] : 0));
+}
 LANE_INLINE float lanes_sum(lanes x) {
   for (size_t half = CPB_LEVELS_LANES / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; i++) x.at[i] += x.at[i + half];
