@@ -1,19 +1,29 @@
-/* An index compared with cpb_knn, which prepares all rows in every call: 1, 10, 100 and 1000 queries, one thread. Then what
- * changes cost, and opening a file of 10 GB. */
+/* An index compared with cpb_knn, which prepares all rows in every call, one thread: building it, and 1, 10, 100 and 1000
+ * queries. Also what changes cost, and opening a file of 10 GB.
+ *
+ * `bench_index build` measures only how building compares with what cpb_knn does to the same rows before it compares them:
+ *   codes      the conversion of all rows to codes in blocks, with the functions of search/byte_filter.h that cpb_knn calls
+ *   pass       cpb_knn for 8 queries, the smallest number for which it converts rows
+ *   borrowed   an index of rows that stay in the caller's memory
+ *   copied     an index with its own copy of the rows; it takes at least `borrowed` and
+ *   copy       the time to copy the rows once to fresh memory, nearly half of which the system needs to clear it */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
+#include "core/rows.h"
 #include "index/blocks_of_rows.h"
+#include "index/codes.h"
 #include "index/snapshot.h"
 #include "support/sets.h"
 #include "support/timing.h"
 
-enum { K = 10, MOST_QUERIES = 1000, GAUSS_ROWS = 200000, GAUSS_COLS = 96 };
+enum { FEWEST = 8, K = 10, MOST_QUERIES = 1000, GAUSS_ROWS = 200000, GAUSS_COLS = 96 };
 
 typedef struct trial {
   cpb_view base, queries;
@@ -39,45 +49,95 @@ static void ask_knn(void *arg) {
   must(cpb_knn(t->base, t->queries, K, CPB_L2, t->hits, NULL, &error), &error);
 }
 
-static cpb_index *empty(size_t cols, cpb_dtype dtype) {
+static cpb_index *empty_index(size_t cols, cpb_dtype dtype, bool borrow) {
   cpb_index_options options;
   cpb_error error;
   cpb_index *index;
   cpb_index_options_init(&options, sizeof options);
   options.cols = cols;
   options.dtype = dtype;
+  options.borrow = borrow;
   must(cpb_index_new(&options, &index, &error), &error);
   return index;
 }
 
-static cpb_index *build(cpb_view base) {
+static cpb_index *empty(size_t cols, cpb_dtype dtype) { return empty_index(cols, dtype, false); }
+
+static cpb_index *build_from(cpb_view base, bool borrow) {
   cpb_error error;
-  cpb_index *index = empty(base.cols, base.dtype);
+  cpb_index *index = empty_index(base.cols, base.dtype, borrow);
   must(cpb_index_add(index, base, NULL, NULL, &error), &error);
   return index;
 }
 
-static double best_build(cpb_view base) {
-  double best = 1e9;
-  for (int round = 0; round < 5; round++) {
-    double start = bench_now();
-    cpb_index *index = build(base);
-    double took = bench_now() - start;
-    best = took < best ? took : best;
-    cpb_index_free(index);
+static cpb_index *build(cpb_view base) { return build_from(base, false); }
+
+/* ---- building ---- */
+
+static void build_borrowed(void *arg) { cpb_index_free(build_from(((trial *)arg)->base, true)); }
+static void build_copied(void *arg) { cpb_index_free(build_from(((trial *)arg)->base, false)); }
+
+static void code_rows(void *arg) {
+  enum { NUMBERS = 1 << 19 }; /* in a block, as in search/t13_search.c */
+  cpb_view base = ((trial *)arg)->base;
+  size_t most = NUMBERS / base.cols;
+  cpb_index *index = empty_index(base.cols, base.dtype, true);
+  int *fault = bench_memory(most * sizeof *fault);
+  if (!cpb_codes_prepare(index, cpb_view_slice(base, 0, base.rows < 1024 ? base.rows : 1024))) exit(1);
+  cpb_byte_filter filter = index->byte_filter;
+  if (!cpb_byte_filter_room(&filter, most, filter.run_rows)) exit(1);
+  for (size_t first = 0; first < base.rows; first += most) {
+    cpb_view block = cpb_view_slice(base, first, base.rows - first < most ? base.rows - first : most);
+    cpb_byte_filter_numbers(&filter, block, 0, block.rows, fault);
+    cpb_byte_filter_order(&filter, block.rows);
+    for (size_t run = 0; run < filter.run_count; run++) cpb_byte_filter_codes(&filter, block, run);
   }
-  return best;
+  free(filter.numbers);
+  filter.center = NULL; /* owned by the index */
+  filter.opposite = NULL;
+  cpb_byte_filter_free(&filter);
+  bench_release(fault, most * sizeof *fault);
+  cpb_index_free(index);
 }
+
+/* To the same kind of memory as the index has. */
+static void copy_rows(void *arg) {
+  cpb_view base = ((trial *)arg)->base;
+  size_t bytes = base.rows * base.cols * cpb_dtype_size(base.dtype);
+  void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) exit(1);
+  madvise(copy, bytes, MADV_HUGEPAGE);
+  memcpy(copy, base.data, bytes);
+  munmap(copy, bytes);
+}
+
+static void compare_building(const char *name, cpb_view base, cpb_view queries) {
+  static cpb_hit hits[FEWEST * K];
+  trial t = {.base = base, .queries = cpb_view_slice(queries, 0, FEWEST), .hits = hits};
+  bench_rival rivals[] = {{"codes", code_rows, &t, 0},
+                          {"pass", ask_knn, &t, 0},
+                          {"borrowed", build_borrowed, &t, 0},
+                          {"copied", build_copied, &t, 0},
+                          {"copy", copy_rows, &t, 0}};
+  bench_rounds(rivals, 5, 15);
+  printf("%-16s %7zu x %-4zu ms:", name, base.rows, base.cols);
+  for (size_t i = 0; i < 5; i++) printf(" %s %.1f", rivals[i].name, rivals[i].best * 1e3);
+  printf("; build / prepare: borrowed %.2f of codes, %.2f of a pass; copied %.2f of codes, %.2f of codes and "
+         "copy\n",
+         rivals[2].best / rivals[0].best, rivals[2].best / rivals[1].best, rivals[3].best / rivals[0].best,
+         rivals[3].best / (rivals[0].best + rivals[4].best));
+}
+
+/* ---- queries ---- */
 
 static void compare(const char *name, cpb_view base, cpb_view all) {
   static cpb_hit hits[2][MOST_QUERIES * K];
-  double built = best_build(base);
   trial kept = {.base = base, .index = build(base), .hits = hits[0]}, fresh = kept;
   fresh.hits = hits[1];
   cpb_index_report before = {.size = sizeof before}, after = before;
   cpb_index_describe(kept.index, &before);
-  printf("%-16s %7zu x %-4zu built in %.0f ms, %.3f bytes per number\n", name, base.rows, base.cols,
-         built * 1e3, (double)before.code_bytes / (double)(base.rows * base.cols));
+  printf("%-16s %7zu x %-4zu %.3f bytes per number\n", name, base.rows, base.cols,
+         (double)before.code_bytes / (double)(base.rows * base.cols));
   for (size_t n = 1; n <= MOST_QUERIES; n *= 10) {
     if (n > all.rows) break;
     kept.queries = fresh.queries = all;
@@ -186,24 +246,37 @@ static void time_open(void) {
          (unsigned long long)report.rows, best * 1e3);
 }
 
-int main(void) {
-  size_t rows = GAUSS_ROWS + MOST_QUERIES;
-  float *x = bench_memory(rows * GAUSS_COLS * sizeof *x);
-  bench_print_machine();
-  fill_gauss(x, rows * GAUSS_COLS);
-  cpb_view gauss = cpb_rows(x, CPB_F32, GAUSS_ROWS, GAUSS_COLS);
+static bool only_building;
+
+static void compare_all(const char *name, cpb_view base, cpb_view queries) {
+  compare_building(name, base, queries);
+  if (!only_building) compare(name, base, queries);
+}
+
+static void measure_changes(cpb_view gauss) {
   time_open();
   time_adds(gauss);
   for (size_t n = 2000; n <= GAUSS_ROWS; n *= 10) {
     time_removals(gauss, n, true);
     time_removals(gauss, n, false);
   }
-  compare("Gauss", gauss, cpb_rows(x + (size_t)GAUSS_ROWS * GAUSS_COLS, CPB_F32, MOST_QUERIES, GAUSS_COLS));
+}
+
+int main(int argc, char **argv) {
+  size_t rows = GAUSS_ROWS + MOST_QUERIES;
+  float *x = bench_memory(rows * GAUSS_COLS * sizeof *x);
+  bench_print_machine();
+  fill_gauss(x, rows * GAUSS_COLS);
+  cpb_view gauss = cpb_rows(x, CPB_F32, GAUSS_ROWS, GAUSS_COLS);
+  only_building = argc > 1 && strcmp(argv[1], "build") == 0;
+  if (!only_building) measure_changes(gauss);
+  compare_all("Gauss", gauss,
+              cpb_rows(x + (size_t)GAUSS_ROWS * GAUSS_COLS, CPB_F32, MOST_QUERIES, GAUSS_COLS));
   bench_release(x, rows * GAUSS_COLS * sizeof *x);
   for (size_t i = 0; i < 3; i++) {
     bench_set set;
     if (!bench_set_load(bench_set_names[i], &set)) continue;
-    compare(set.name, set.base, set.queries);
+    compare_all(set.name, set.base, set.queries);
     bench_set_free(&set);
   }
   return 0;

@@ -2,14 +2,22 @@
  * and training, measured in the same run. Packaged builds of
  * faiss often target the baseline processor and count bits without POPCNT (Debian's does), so a straightforward loop
  * with POPCNT, one query at a time, is measured too: what a tuned build would do.
- *   build/bench/bench_sketch     from the project's root */
-#define _POSIX_C_SOURCE 200809L
+ *   build/bench/bench_sketch                     from the project's root
+ *   BENCH_RIVAL=libcapball.so build/bench/bench_sketch
+ *                                                encoding and training beside those of a library of 0.2, in alternation */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "capball/advanced/estimator.h"
 #include "capball/capball.h"
+#include "core/rows.h"
 #include "sketch/sketch_train.h"
 #include "support/timing.h"
 
@@ -21,7 +29,9 @@ enum {
   ROWS = 60000,
   D = 784,
   READ = 1 << 29,
-  SCANNED = 50000
+  SCANNED = 200000,
+  SCANNED_D = 128,
+  ENCODED = 16384
 };
 
 static void must(cpb_status status, const cpb_error *error) {
@@ -140,16 +150,16 @@ static cpb_sketch *principal_sketch(cpb_view x, size_t bits, size_t bits_per, si
 }
 
 /* Codes of the same number of bits, by bits and by estimates. */
-static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per) {
-  cpb_view rows = x;
-  rows.rows = SCANNED;
+static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t bits_per, double rabitq,
+                          double fast) {
+  cpb_view rows = cpb_rows(x.data, x.dtype, SCANNED, SCANNED_D);
   cpb_sketch *sketch = principal_sketch(rows, bits, bits_per, 1000, NULL, NULL);
   cpb_sketch_options o = {.size = sizeof o};
   cpb_error error;
   cpb_sketch_describe(sketch, &o);
   uint8_t *own = bench_memory(SCANNED * o.code_bytes);
   cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
-  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, D), hits};
+  estimating e = {NULL, cpb_rows(x.data, CPB_F32, QUERIES, SCANNED_D), hits};
   must(cpb_sketch_encode(sketch, rows, own, NULL, &error), &error);
   must(cpb_estimator_new(sketch, cpb_rows(own, CPB_U8, SCANNED, o.code_bytes), &e.estimator, &error), &error);
   cpb_view all = cpb_rows(codes, CPB_U8, SCANNED, bits / 8),
@@ -158,25 +168,31 @@ static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t 
   bench_rival both[] = {{"bits", search, &by_bits, 0}, {"estimates", estimate, &e, 0}};
   bench_rounds(both, 2, 7);
   double each = (double)SCANNED * QUERIES;
-  printf("  %3zu bits, %zu per direction  %6.2f rows/ns by estimates, %.2f of the %.2f by bits\n", bits,
+  printf("  %3zu bits, %zu per direction  %6.2f rows/ns by estimates, %.2f of the %.2f by bits", bits,
          bits_per, each / both[1].best * 1e-9, both[0].best / both[1].best, each / both[0].best * 1e-9);
+  if (rabitq > 0)
+    printf("; %.1f x faiss RaBitQ, %.1f x its fast scan", rabitq / both[1].best, fast / both[1].best);
+  printf("\n");
   cpb_estimator_free(e.estimator);
+  bench_release(own, SCANNED * o.code_bytes);
+  bench_release(hits, QUERIES * K * sizeof *hits);
   cpb_sketch_free(sketch);
-  free(own);
-  free(hits);
 }
+
+typedef cpb_status encoder(const cpb_sketch *, cpb_view, uint8_t *, const cpb_exec *, cpb_error *);
 
 typedef struct encoding {
   const cpb_sketch *sketch;
   cpb_view x;
   uint8_t *codes;
   const cpb_exec *exec;
+  encoder *by; /* NULL: this library */
 } encoding;
 
 static void encode(void *arg) {
   encoding *e = arg;
   cpb_error error;
-  must(cpb_sketch_encode(e->sketch, e->x, e->codes, e->exec, &error), &error);
+  must((e->by != NULL ? e->by : cpb_sketch_encode)(e->sketch, e->x, e->codes, e->exec, &error), &error);
 }
 
 static cpb_sketch *random_sketch(cpb_view x) {
@@ -192,6 +208,87 @@ static cpb_sketch *random_sketch(cpb_view x) {
   x.rows = 1000;
   must(cpb_sketch_train(x, &training, &sketch, NULL, NULL, &error), &error);
   return sketch;
+}
+
+/* ---- an earlier library, one thread ---- */
+
+typedef struct earlier {
+  cpb_status (*train)(cpb_view, const cpb_sketch_training *, cpb_sketch **, cpb_sketch_report *,
+                      const cpb_exec *, cpb_error *);
+  encoder *encode;
+  void (*free)(cpb_sketch *);
+} earlier;
+
+static void *symbol(void *library, const char *name) {
+  void *found = library == NULL ? NULL : dlsym(library, name);
+  if (found != NULL) return found;
+  fprintf(stderr, "bench_sketch: %s\n", dlerror());
+  exit(1);
+}
+
+static earlier load_earlier(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  earlier e;
+  *(void **)&e.train = symbol(library, "cpb_sketch_train");
+  *(void **)&e.encode = symbol(library, "cpb_sketch_encode");
+  *(void **)&e.free = symbol(library, "cpb_sketch_free");
+  return e;
+}
+
+static cpb_sketch *earlier_sketch(const earlier *by, cpb_view sample, cpb_sketch_kind kind, size_t bits) {
+  cpb_sketch_training training;
+  cpb_sketch *sketch;
+  cpb_error error;
+  cpb_sketch_training_init(&training, sizeof training);
+  training.size = offsetof(cpb_sketch_training, bits_per); /* as it was in 0.2 */
+  training.kind = kind;
+  training.bits = bits;
+  training.s = sqrt((double)sample.cols / 3);
+  must(by->train(sample, &training, &sketch, NULL, NULL, &error), &error);
+  return sketch;
+}
+
+/* Codes of the same number of bits. */
+static void compare_encoding(const earlier *by, cpb_view x, size_t bits) {
+  static const size_t per[] = {1, 2, 4};
+  cpb_view sample = cpb_view_slice(x, 0, 1000);
+  cpb_sketch *of_rival = earlier_sketch(by, sample, CPB_SKETCH_RANDOM_EMBEDDED, bits);
+  uint8_t *codes = bench_memory(x.rows * (bits / 8 + 6));
+  encoding works[4] = {{of_rival, x, codes, NULL, by->encode}};
+  bench_rival rivals[4] = {{"", encode, &works[0], 0}};
+  for (size_t i = 0; i < 3; i++) {
+    works[i + 1] = (encoding){principal_sketch(sample, bits, per[i], 1000, NULL, NULL), x, codes, NULL, NULL};
+    rivals[i + 1] = (bench_rival){"", encode, &works[i + 1], 0};
+  }
+  bench_rounds(rivals, 4, 9);
+  printf("  %3zu columns, %3zu bits  %6.3g rows/s; 1, 2, 4 bits per direction: %.2f, %.2f, %.2f x as fast\n",
+         x.cols, bits, (double)x.rows / rivals[0].best, rivals[0].best / rivals[1].best,
+         rivals[0].best / rivals[2].best, rivals[0].best / rivals[3].best);
+  by->free(of_rival);
+  for (size_t i = 1; i < 4; i++) cpb_sketch_free((cpb_sketch *)works[i].sketch);
+  bench_release(codes, x.rows * (bits / 8 + 6));
+}
+
+/* 256 bits: the embedded kind of the earlier library, and the default of this one. */
+static void compare_training(const earlier *by, cpb_view sample) {
+  double start = bench_now();
+  by->free(earlier_sketch(by, sample, CPB_SKETCH_EMBEDDED, 8 * BYTES));
+  double theirs = bench_now() - start;
+  start = bench_now();
+  cpb_sketch_free(principal_sketch(sample, 8 * BYTES, 0, sample.rows, NULL, NULL));
+  double ours = bench_now() - start;
+  printf("training, %zu rows x %zu, 256 bits, 1 thread: %.2f s, earlier %.2f s\n", sample.rows, sample.cols,
+         ours, theirs);
+}
+
+static void compare_with_earlier(const char *path, cpb_view x) {
+  earlier by = load_earlier(path);
+  static const size_t columns[] = {32, 128, D};
+  printf("encoding, f32, 1 thread, %s\n", path);
+  for (size_t i = 0; i < 3; i++)
+    for (size_t bits = 64; bits <= 512; bits *= 2)
+      compare_encoding(&by, cpb_rows(x.data, x.dtype, ENCODED * D / columns[i] / 4, columns[i]), bits);
+  compare_training(&by, cpb_view_slice(x, 0, 8192));
 }
 
 /* ---- other implementations ---- */
@@ -211,31 +308,54 @@ static void write_codes(const char *path, cpb_view codes) {
   cpb_writer_free(writer);
 }
 
-static void ask_rivals(const searching *s, double *faiss, double *total, double *sgemm) {
+enum { SIZES = 4 }; /* 64, 128, 256 and 512 bits */
+
+typedef struct answers {
+  double faiss, total, sgemm;        /* seconds, sum of distances, seconds */
+  double rabitq[SIZES], fast[SIZES]; /* seconds of RaBitQ and of its fast scan */
+} answers;
+
+/* All 0 where there is no answer. BENCH_PYTHON names an interpreter that has faiss. */
+static answers ask_rivals(const searching *s) {
   char directory[] = "/tmp/capball-bench-XXXXXX", codes[64], queries[64], command[512];
-  *faiss = *total = *sgemm = 0;
-  if (mkdtemp(directory) == NULL) return;
+  const char *python = getenv("BENCH_PYTHON");
+  answers all = {0};
+  if (mkdtemp(directory) == NULL) return all;
   snprintf(codes, sizeof codes, "%s/codes.u8bin", directory);
   snprintf(queries, sizeof queries, "%s/queries.u8bin", directory);
   write_codes(codes, s->codes);
   write_codes(queries, s->queries);
-  snprintf(command, sizeof command, "/usr/bin/python3 bench/rivals/sketch_rival.py %s %s %d 2>/dev/null",
-           codes, queries, D);
+  snprintf(command, sizeof command, "%s bench/rivals/sketch_rival.py %s %s %d 2>/dev/null",
+           python != NULL ? python : "/usr/bin/python3", codes, queries, D);
   FILE *from = popen(command, "r");
-  if (from == NULL || fscanf(from, "%lf %lf %lf", faiss, total, sgemm) != 3) *faiss = *total = *sgemm = 0;
+  bool good = from != NULL && fscanf(from, "%lf %lf %lf", &all.faiss, &all.total, &all.sgemm) == 3;
+  for (size_t i = 0; good && i < SIZES; i++)
+    good = fscanf(from, "%lf %lf", &all.rabitq[i], &all.fast[i]) == 2;
   if (from != NULL) pclose(from);
   unlink(codes);
   unlink(queries);
   rmdir(directory);
+  return good ? all : (answers){0};
+}
+
+static float *random_rows(uint64_t *state) {
+  float *x = bench_memory(sizeof(float) * ROWS * D);
+  for (size_t i = 0; i < (size_t)ROWS * D; i++) x[i] = (float)(random_bits(state) >> 40) * 0x1p-24f;
+  return x;
 }
 
 int main(void) {
-  uint64_t state = 1, *words = bench_memory(READ);
+  uint64_t state = 1;
+  if (getenv("BENCH_RIVAL") != NULL) {
+    bench_print_machine();
+    compare_with_earlier(getenv("BENCH_RIVAL"), cpb_rows(random_rows(&state), CPB_F32, ROWS, D));
+    return 0;
+  }
+  uint64_t *words = bench_memory(READ);
   uint8_t *codes = bench_memory((size_t)CODES * BYTES), *asked = bench_memory(QUERIES * BYTES);
-  float *x = bench_memory(sizeof(float) * ROWS * D);
   for (size_t i = 0; i < (size_t)CODES * BYTES; i++) codes[i] = (uint8_t)random_bits(&state);
   for (size_t i = 0; i < QUERIES * BYTES; i++) asked[i] = (uint8_t)random_bits(&state);
-  for (size_t i = 0; i < (size_t)ROWS * D; i++) x[i] = (float)(random_bits(&state) >> 40) * 0x1p-24f;
+  const float *x = random_rows(&state);
   cpb_pool *pool;
   if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
   const cpb_exec *two = cpb_pool_exec(pool);
@@ -247,18 +367,18 @@ int main(void) {
   alone.queries.rows = 1;
   reading reads = {.words = words, .exec = two};
   cpb_view rows = cpb_rows(x, CPB_F32, ROWS, D);
-  encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two};
+  encoding encode_two = {random_sketch(rows), rows, bench_memory(ROWS * BYTES), two, NULL};
   cpb_sketch_fit_report report = {.size = sizeof report};
   encoding chosen = {principal_sketch(rows, 8 * BYTES, 0, 8192, two, &report), rows,
-                     bench_memory(ROWS * (BYTES + 6)), two};
+                     bench_memory(ROWS * (BYTES + 6)), two, NULL};
   bench_rival ours[] = {{"read", read_all, &reads, 0},         {"1 thread", search, &one_thread, 0},
                         {"2 threads", search, &search_two, 0}, {"one query", search, &alone, 0},
                         {"encode", encode, &encode_two, 0},    {"POPCNT", scan_plainly, &search_two, 0},
                         {"principal", encode, &chosen, 0}};
-  double faiss, total, sgemm, sum = 0;
+  double sum = 0;
   bench_print_machine();
   bench_rounds(ours, 7, 5);
-  ask_rivals(&one_thread, &faiss, &total, &sgemm);
+  answers rivals = ask_rivals(&one_thread);
   bench_rounds(ours, 7, 5);
   search(&one_thread);
   for (size_t i = 0; i < QUERIES * K; i++) sum += hits[i].value;
@@ -273,20 +393,22 @@ int main(void) {
          (double)CODES * BYTES / ours[3].best * 1e-9, (double)CODES * BYTES / ours[3].best / bandwidth);
   printf("  a loop with POPCNT      %8.4f s  %.2f x our time, 2 threads\n", ours[5].best,
          ours[5].best / ours[2].best);
-  if (faiss > 0)
-    printf("  faiss IndexBinaryFlat   %8.4f s  %.2f x our time, as installed; distances %s\n", faiss,
-           faiss / ours[2].best, total == sum ? "agree" : "DIFFER");
+  if (rivals.faiss > 0)
+    printf("  faiss IndexBinaryFlat   %8.4f s  %.2f x our time, as installed; distances %s\n", rivals.faiss,
+           rivals.faiss / ours[2].best, rivals.total == sum ? "agree" : "DIFFER");
   else
     printf("  faiss is not installed\n");
   printf("codes of %d rows x %d, 256 bits, f32, 2 threads\n", ROWS, D);
   printf("  encode                  %8.4f s  %.3g rows/s\n", ours[4].best, ROWS / ours[4].best);
   printf("  encode, principal       %8.4f s  %.2f x that time\n", ours[6].best, ours[6].best / ours[4].best);
-  if (sgemm > 0)
-    printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", sgemm, sgemm / ours[4].best);
+  if (rivals.sgemm > 0)
+    printf("  one sgemm of that shape %8.4f s  %.2f x our time (NumPy)\n", rivals.sgemm,
+           rivals.sgemm / ours[4].best);
   printf("training, 8192 rows x %d, 256 bits, principal, 2 threads  %.2f s\n", D, report.training.seconds);
   printf("estimates top %d of %d codes, %d queries, 1 thread\n", K, SCANNED, QUERIES);
-  for (size_t bits = 64; bits <= 512; bits *= 2)
-    for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2) compare_scans(rows, codes, bits, bits_per);
+  for (size_t i = 0; i < SIZES; i++)
+    for (size_t bits_per = 1; bits_per <= 4; bits_per *= 2)
+      compare_scans(rows, codes, (size_t)64 << i, bits_per, rivals.rabitq[i], rivals.fast[i]);
   cpb_pool_free(pool);
-  return faiss > 0 && total != sum;
+  return rivals.faiss > 0 && rivals.total != sum;
 }

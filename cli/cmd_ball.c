@@ -9,6 +9,7 @@
 #include "plot.h"
 #include "show/ball_plot.h"
 #include "show/score_plot.h"
+#include "show/strange.h"
 
 static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL_LINEAR; }
 
@@ -73,9 +74,9 @@ static int draw(const cli_input *in, const cpb_model *model) {
   cpb_error error;
   cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
   show_ball ball = {model, rows, scores};
-  show_score_histogram histogram = {scores, NULL, rows.rows};
-  bool plane =
-      in->info.cols == 2 && cli_model_options(model).balls <= 1 && cli_model_options(model).center != NULL;
+  cpb_model_options facts = cli_model_options(model);
+  show_score_histogram histogram = {scores, NULL, rows.rows, show_edge_matters(&facts)};
+  bool plane = in->info.cols == 2 && facts.balls <= 1 && facts.center != NULL;
   snprintf(title, sizeof title, "%s: %s of %zu rows", cli_name(in->info.path),
            plane ? "the ball" : "scores by the ball", rows.rows);
   int result = cpb_model_scores(model, rows, out, cli_exec(job), &error) != CPB_OK

@@ -185,7 +185,7 @@ static int finish(scoring *s) {
   int result = read_labels(s);
   if (result == CLI_OK && shows_rows(o)) find_strange(s);
   if (result == CLI_OK && o->plot != NULL) {
-    show_score_histogram histogram = {s->scores, s->labels, s->count};
+    show_score_histogram histogram = {s->scores, s->labels, s->count, show_edge_matters(&s->facts)};
     char title[256];
     snprintf(title, sizeof title, "%s: scores of %zu rows by %s", cli_name(s->in->info.path), s->count,
              o->model);
@@ -245,7 +245,7 @@ static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
                   "outlier: prints AUC and average precision");
 static CLI_OPTION(
     ranks, "ranks", 0, CLI_FLAG, NULL, ranks, NULL,
-    "a second column: about the share of the training rows that score no more, from 101 quantiles");
+    "a second column: about the share of the training rows that score no more, from up to 1001 quantiles");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 

@@ -44,6 +44,7 @@ typedef struct problems {
   const cli_job *job;
   bool first_is_known; /* it has been reported */
   uint64_t count, cells, bad;
+  uint64_t *bad_in; /* of each column */
   size_t cols;
 } problems;
 
@@ -64,9 +65,26 @@ static void count_bad(problems *p, cpb_view block) {
     one.data = (const char *)block.data + i * block.stride * sizeof(double); /* text is read as doubles */
     one.rows = 1;
     cpb_view_widen(one, row);
-    for (size_t k = 0; k < block.cols; k++) p->bad += isfinite(row[k]) ? 0 : 1;
+    for (size_t k = 0; k < block.cols; k++) {
+      p->bad += isfinite(row[k]) ? 0 : 1;
+      p->bad_in[k] += isfinite(row[k]) ? 0 : 1;
+    }
   }
   free(row);
+}
+
+/* "3 cells are empty, NaN or inf: income (1), weight (2)"; cells that are not numbers have lines of their own. */
+static void tell_empty(const problems *p, const char *path, const char *const *names) {
+  uint64_t empty = p->bad > p->cells ? p->bad - p->cells : 0;
+  char list[512] = "";
+  size_t length = 0, listed = 0;
+  for (size_t k = 0; names != NULL && p->cells == 0 && k < p->cols && length < sizeof list; k++)
+    if (p->bad_in[k] > 0 && listed++ < REPORTED)
+      length += (size_t)snprintf(list + length, sizeof list - length, "%s%s (%llu)", listed > 1 ? ", " : ": ",
+                                 names[k], (unsigned long long)p->bad_in[k]);
+  if (empty > (p->first_is_known || listed > 0 ? 0u : 1u))
+    cli_fail(p->job, "%s: %llu cell%s empty, NaN or inf%s%s", cli_name(path), (unsigned long long)empty,
+             empty == 1 ? " is" : "s are", list, listed > REPORTED ? ", .." : "");
 }
 
 /* Reads a file once more, and reports its other problems: cells that are not numbers, rows of another length, and how
@@ -84,6 +102,7 @@ static void tell_others(const cli_job *job, const char *path, const char *format
   if (strcmp(path, "-") == 0 || cpb_reader_open_as(path, &options, &reader, NULL) != CPB_OK) return;
   cpb_file_info info = cpb_reader_info(reader);
   p.cols = info.cols;
+  p.bad_in = cli_alloc(info.cols, sizeof *p.bad_in);
   bool text = strcmp(info.format, "csv") == 0 || strcmp(info.format, "tsv") == 0;
   cpb_status status = text ? CPB_OK : CPB_EINVAL;
   do {
@@ -92,10 +111,8 @@ static void tell_others(const cli_job *job, const char *path, const char *format
   } while (status == CPB_OK && block.rows > 0);
   if (p.count > REPORTED)
     cli_fail(job, "%s: and %llu more", cli_name(path), (unsigned long long)(p.count - REPORTED));
-  uint64_t empty = p.bad > p.cells ? p.bad - p.cells : 0;
-  if (empty > (p.first_is_known ? 0u : 1u))
-    cli_fail(job, "%s: %llu cell%s empty, NaN or inf", cli_name(path), (unsigned long long)empty,
-             empty == 1 ? " is" : "s are");
+  tell_empty(&p, path, info.names ? cpb_reader_source(reader, false).names : NULL);
+  free(p.bad_in);
   cpb_reader_free(reader);
 }
 

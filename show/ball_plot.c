@@ -9,11 +9,11 @@
 
 enum { PLOTTED = 20000, TURN = 360 };
 
-/* Rows inside are thinned out where there are many; those outside are all shown. */
-static void write_rows(const show_ball *ball, const double *x, bool inside, FILE *script) {
-  size_t n = ball->rows.rows, step = inside ? n / PLOTTED + 1 : 1;
+/* Rows above the limit are thinned out where there are many; those below are all shown. */
+static void write_rows(const show_ball *ball, const double *x, double limit, bool above, FILE *script) {
+  size_t n = ball->rows.rows, step = above ? n / PLOTTED + 1 : 1;
   for (size_t i = 0; i < n; i += step)
-    if ((ball->scores[i] >= 0) == inside) fprintf(script, "%.9g %.9g\n", x[2 * i], x[2 * i + 1]);
+    if ((ball->scores[i] >= limit) == above) fprintf(script, "%.9g %.9g\n", x[2 * i], x[2 * i + 1]);
   fputs("e\n", script);
 }
 
@@ -39,27 +39,31 @@ static void write_axes(const cpb_model_options *model, FILE *script) {
   }
 }
 
-/* Circles inside, larger triangles outside: told apart without colour. */
+/* Circles inside, larger triangles outside: distinct without colour. Where the edge says nothing, triangles are the
+ * strangest hundredth. */
 void show_ball_script(const void *arg, FILE *script) {
   const show_ball *ball = arg;
   cpb_model_options model = {.size = sizeof model};
   cpb_model_describe(ball->model, &model);
-  size_t n = ball->rows.rows, outside = 0;
+  bool edge = show_edge_matters(&model) || isnan(show_hundredth(&model));
+  double limit = edge ? 0 : show_hundredth(&model);
+  size_t n = ball->rows.rows, below = 0;
   double *x = show_alloc(n, 2 * sizeof *x);
   cpb_view_widen(ball->rows, x);
-  for (size_t i = 0; i < n; i++) outside += ball->scores[i] < 0;
+  for (size_t i = 0; i < n; i++) below += ball->scores[i] < limit;
   write_axes(&model, script);
   fprintf(script,
           "set size ratio %d\nset key outside right top\nplot '-' with points pt 7 ps %g lc rgb "
-          "'#2f6fb5' title 'inside (%zu)', ",
-          model.whiten == NULL ? -1 : 1, n < 500 ? 0.6 : 0.35, n - outside);
-  if (outside > 0)
-    fprintf(script, "'-' with points pt 8 ps 0.9 lw 1.5 lc rgb '#b02a00' title 'outside (%zu)', ", outside);
+          "'#2f6fb5' title '%s (%zu)', ",
+          model.whiten == NULL ? -1 : 1, n < 500 ? 0.6 : 0.35, edge ? "inside" : "others", n - below);
+  if (below > 0)
+    fprintf(script, "'-' with points pt 8 ps 0.9 lw 1.5 lc rgb '#b02a00' title '%s (%zu)', ",
+            edge ? "outside" : "the strangest 1 %", below);
   fputs("'-' with lines lw 2 lc rgb '#444444' title 'edge', '-' with points pt 2 lc rgb '#444444' title "
         "'centre'\n",
         script);
-  write_rows(ball, x, true, script);
-  if (outside > 0) write_rows(ball, x, false, script);
+  write_rows(ball, x, limit, true, script);
+  if (below > 0) write_rows(ball, x, limit, false, script);
   write_edge(&model, script);
   free(x);
 }

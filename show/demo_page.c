@@ -54,10 +54,11 @@ static void print_summary(const demo *d, FILE *to) {
       "one dimension more, where every ball of the colour space is a cap, one threshold of an inner "
       "product.</p>\n",
       d->data.count);
-  fprintf(to,
-          "<div class=\"sums\"><div class=\"sum bad\"><b>%u / %d</b>right with normalised rows</div>"
-          "<div class=\"sum good\"><b>%u / %d</b>right with capball</div></div>\n",
-          demo_right(d, false), DEMO_QUERIES, demo_right(d, true), DEMO_QUERIES);
+  fprintf(
+      to,
+      "<div class=\"sums\"><div class=\"sum bad\"><b>%u&nbsp;/&nbsp;%d</b>right with normalised rows</div>"
+      "<div class=\"sum good\"><b>%u&nbsp;/&nbsp;%d</b>right with capball</div></div>\n",
+      demo_right(d, false), DEMO_QUERIES, demo_right(d, true), DEMO_QUERIES);
   fprintf(to, "<p>%s</p>\n", demo_how);
 }
 

@@ -112,6 +112,14 @@ static void draw(const ranked *all, FILE *to) {
 
 /* ---- the table ---- */
 
+/* Engines that report no times leave their columns out. */
+static bool has_costs(const cpb_engine_facts *f) {
+  for (size_t i = 0; i < f->count; i++)
+    if (f->trials[i].cost.build > 0 || f->trials[i].cost.query > 0 || f->trials[i].cost.bytes > 0)
+      return true;
+  return false;
+}
+
 static void print_cost(double value, FILE *to) {
   if (value > 0)
     fprintf(to, "<td class=\"num more\">%.3g</td>", value);
@@ -132,9 +140,11 @@ static void print_trial(const ranked *all, size_t i, FILE *to) {
           "<td class=\"num\">%.1f&nbsp;%%&nbsp;<small>&#177;%.1f</small></td><td "
           "class=\"num\">%.1f&nbsp;%%</td>",
           100 * t->choosing_rescored, 100 * t->choosing_error, 100 * t->choosing_recall);
-  print_cost(t->cost.build, to);
-  print_cost(1000 * t->cost.query / (double)all->f->queries, to);
-  print_cost(t->cost.bytes / 1e6, to);
+  if (has_costs(all->f)) {
+    print_cost(t->cost.build, to);
+    print_cost(1000 * t->cost.query / (double)all->f->queries, to);
+    print_cost(t->cost.bytes / 1e6, to);
+  }
   fputs("</tr>\n", to);
 }
 
@@ -142,10 +152,13 @@ static void print_table(const ranked *all, FILE *to) {
   fprintf(to,
           "<h2>All measurements</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"all "
           "measurements\"><table><thead><tr><th scope=\"col\">transform</th><th scope=\"col\" "
-          "class=\"num\">%zu@%zu</th><th scope=\"col\" class=\"num\">%zu@%zu</th><th scope=\"col\" "
-          "class=\"num more\">build s</th><th scope=\"col\" class=\"num more\">ask ms</th><th scope=\"col\" "
-          "class=\"num more\">MB</th></tr></thead><tbody>\n",
+          "class=\"num\">%zu@%zu</th><th scope=\"col\" class=\"num\">%zu@%zu</th>",
           all->f->k, all->f->candidates, all->f->k, all->f->k);
+  if (has_costs(all->f))
+    fputs("<th scope=\"col\" class=\"num more\">build s</th><th scope=\"col\" class=\"num more\">ask ms</th>"
+          "<th scope=\"col\" class=\"num more\">MB</th>",
+          to);
+  fputs("</tr></thead><tbody>\n", to);
   for (size_t i = 0; i < all->count; i++) print_trial(all, all->order[i], to);
   fputs("</tbody></table></div>\n", to);
 }

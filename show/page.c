@@ -72,6 +72,7 @@ static const char style[] =
     ".pic .note.pick{font-weight:700}\n"
     "@media(max-width:600px){main{padding:24px 14px 48px}h1{font-size:1.6rem}\n"
     "td,th{padding:6px 4px;overflow-wrap:anywhere}td{white-space:normal;font-size:.84rem}td.num{white-space:nowrap}\n"
+    "th[scope=row]{min-width:3.2em}th[scope=col]{overflow-wrap:normal}\n"
     "td i,th i{width:24px;height:20px;margin-right:6px}.more,i.none{display:none}\n"
     "td.why{display:block;border:0;padding:3px 4px;min-width:7em}.pic .note{font-size:20px}}\n"
     "</style></head><body><main>\n";

@@ -20,6 +20,8 @@ static const char *row_name(const show_scores *s, size_t row, char *to, size_t r
   return to;
 }
 
+static bool edge_matters(const show_scores *s) { return show_edge_matters(s->facts); }
+
 static bool has_reasons(const show_scores *s) { return s->top > 0 && s->strange[0].reason_count > 0; }
 
 /* ---- on a terminal ---- */
@@ -131,8 +133,8 @@ static void draw_axes(const histogram *h, FILE *to) {
     fprintf(to, "<text class=\"note\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
             across(h, k * step), HEIGHT - BOTTOM + 18, k * step + 0.0);
   fprintf(to,
-          "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">score r&#178; - |W(x-c)|&#178; "
-          "(unit squared); inside from 0 on</text>\n"
+          "<text class=\"note\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">score r&#178; - |W(x-c)|&#178;: the "
+          "lower, the stranger</text>\n"
           "<text class=\"note\" transform=\"translate(16 %d) rotate(-90)\" text-anchor=\"middle\">rows (root "
           "scale)</text>\n",
           (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, (TOP + HEIGHT - BOTTOM) / 2);
@@ -150,7 +152,7 @@ static void draw_histogram(const show_scores *s, FILE *to) {
   draw_axes(&h, to);
   draw_bars(&h, 0, "bar", to);
   draw_bars(&h, 1, "bar odd", to);
-  if (h.low < 0 && h.low + BINS * h.width > 0)
+  if (edge_matters(s) && h.low < 0 && h.low + BINS * h.width > 0)
     fprintf(
         to,
         "<line class=\"rule\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text class=\"note\" x=\"%.1f\" "
@@ -170,6 +172,12 @@ static void draw_histogram(const show_scores *s, FILE *to) {
 
 /* ---- the page ---- */
 
+/* Four, or as many as a number that is not too long has before its point. */
+static int digits(double value) {
+  double size = fabs(value);
+  return size >= 1e4 && size < 1e9 ? (int)log10(size) + 1 : 4;
+}
+
 static void print_reasons(const show_scores *s, const show_strange *row, FILE *to) {
   char buffer[32];
   for (size_t k = 0; k < SHOW_REASONS; k++) {
@@ -178,8 +186,9 @@ static void print_reasons(const show_scores *s, const show_strange *row, FILE *t
     if (k < row->reason_count) {
       show_page_text(to, show_column_name(s->facts, r->column, buffer, sizeof buffer));
       fprintf(to,
-              " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.4g, %s the centre&#8217;s %.4g</small>",
-              100 * r->share, r->value, r->value < r->center ? "below" : "above", r->center);
+              " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.*g, %s the centre&#8217;s %.*g</small>",
+              100 * r->share, digits(r->value), r->value, r->value < r->center ? "below" : "above",
+              digits(r->center), r->center);
     }
     fputs("</td>", to);
   }
@@ -195,36 +204,35 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   if (has_reasons(s)) print_reasons(s, row, to);
   fputs("<td class=\"num more\">", to);
   if (!isnan(row->rank)) fprintf(to, "%.1f&nbsp;%%", 100 * row->rank);
-  fprintf(to, "</td><td class=\"more\">%s</td>", row->score >= 0 ? "inside" : "outside");
+  fputs("</td>", to);
+  if (edge_matters(s)) fprintf(to, "<td class=\"more\">%s</td>", row->score >= 0 ? "inside" : "outside");
   fputs("</tr>\n", to);
 }
 
 static void print_table(const show_scores *s, FILE *to) {
   fprintf(to, "<h2 id=\"rows\">The %zu strangest rows</h2>\n", s->top);
   if (has_reasons(s))
-    fputs("<p>A row is strange by the columns that add most to its squared distance from the centre; the "
-          "number beside a column says how much of it is its own. Share: of the training rows, those that "
-          "score no "
-          "more.</p>\n",
-          to);
+    fputs(
+        "<p>A row is strange by the columns that add most to its squared distance from the centre; the "
+        "number beside a column is its part of that distance, above 100&nbsp;% where other columns lower it. "
+        "Share: of the training rows, those that score no more.</p>\n",
+        to);
   fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"rows\"><table><thead><tr><th "
-        "scope=\"col\" class=\"num\">rank</th><th scope=\"col\">row</th><th scope=\"col\" "
+        "scope=\"col\" class=\"num\" aria-label=\"rank\">#</th><th scope=\"col\">row</th><th scope=\"col\" "
         "class=\"num\">score</th>",
         to);
   if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
   if (has_reasons(s)) fprintf(to, "<th scope=\"col\" colspan=\"%d\">strange by</th>", SHOW_REASONS);
-  fputs("<th scope=\"col\" class=\"num more\">share</th><th scope=\"col\" class=\"more\">ball</th>", to);
+  fputs("<th scope=\"col\" class=\"num more\">share</th>", to);
+  if (edge_matters(s)) fputs("<th scope=\"col\" class=\"more\">ball</th>", to);
   fputs("</tr></thead><tbody>\n", to);
   for (size_t i = 0; i < s->top; i++) print_row(s, i, to);
   fputs("</tbody></table></div>\n", to);
 }
 
-/* With a large nu the ball is small, and most rows lie outside of it: only the order of the scores says something. */
-static bool edge_matters(const show_scores *s) { return s->facts->nu < 0.5; }
-
 static size_t stranger_than(const show_scores *s, double score) {
   size_t count = 0;
-  for (size_t i = 0; i < s->count; i++) count += s->scores[i] <= score;
+  for (size_t i = 0; i < s->count; i++) count += s->scores[i] < score;
   return count;
 }
 
@@ -251,10 +259,10 @@ static void print_strangest(const show_scores *s, FILE *to) {
 static void print_summary(const show_scores *s, FILE *to) {
   const cpb_model_options *m = s->facts;
   fprintf(to, "<div class=\"sums\"><div class=\"sum\"><b>%zu</b> rows</div>", s->count);
-  if (m->quantile_count > 100)
+  if (!isnan(show_hundredth(m)))
     fprintf(to,
             "<div class=\"sum\"><b>%zu</b> as strange as the strangest 1&nbsp;%% of the training rows</div>",
-            stranger_than(s, m->quantiles[(m->quantile_count - 1) / 100]));
+            stranger_than(s, show_hundredth(m)));
   if (edge_matters(s))
     fprintf(to, "<div class=\"sum\"><b>%zu</b> outside the ball</div>", s->count - s->inside);
   if (s->ranking != NULL)

@@ -24,12 +24,15 @@ void show_score_script(const void *arg, FILE *script) {
     size_t k = (size_t)((scores[i] - low) / width);
     bins[labels != NULL && labels[i] != 0][k < BINS ? k : BINS - 1]++;
   }
+  if (histogram->edge)
+    fputs("set arrow from 0, graph 0 to 0, graph 1.03 nohead dt 2 lc rgb '#d9480f'\n"
+          "set label 'outside' at 0, graph 1.03 right offset -1,0\n"
+          "set label 'inside' at 0, graph 1.03 offset 1,0\n",
+          script);
   fprintf(script,
-          "set xlabel 'score r^2 - |x-c|^2 (inside from 0 on)'\nset ylabel 'rows'\nset style fill solid 0.5\n"
-          "set offsets graph 0.02, graph 0.02, 0, 0\n"
-          "set arrow from 0, graph 0 to 0, graph 1 nohead dt 2 lc rgb '#d9480f'\n"
-          "set label 'outside' at 0, graph 0.97 right offset -1,0\nset label 'inside' at 0, graph 0.97 "
-          "offset 1,0\n"
+          "set xlabel 'score r^2 - |x-c|^2: the lower, the stranger'\nset ylabel 'rows (root scale)'\n"
+          "set nonlinear y via sqrt(y) inverse y**2\nset ytics out\n"
+          "set style fill solid 0.5\nset offsets graph 0.02, graph 0.02, 0, 0\nset yrange [0:*]\n"
           "set key outside right top\n"
           "plot '-' with boxes lc rgb '#2f6fb5' title '%s'%s\n",
           labels == NULL ? "rows" : "ordinary rows",

@@ -2,6 +2,7 @@
 #ifndef SHOW_SCORE_PLOT_H
 #define SHOW_SCORE_PLOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -9,6 +10,7 @@ typedef struct show_score_histogram {
   const double *scores;
   const double *labels; /* not 0: an outlier, drawn apart; NULL: none */
   size_t count;
+  bool edge; /* whether the edge of the ball, at 0, is drawn */
 } show_score_histogram;
 
 /* The script, for gnuplot. */

@@ -60,6 +60,12 @@ void show_strange_find(const cpb_model *model, cpb_view rows, const double *scor
   free(order);
 }
 
+bool show_edge_matters(const cpb_model_options *model) { return model->nu <= 0.5; }
+
+double show_hundredth(const cpb_model_options *model) {
+  return model->quantile_count > 100 ? model->quantiles[(model->quantile_count - 1) / 100] : NAN;
+}
+
 const char *show_column_name(const cpb_model_options *model, size_t column, char *to, size_t room) {
   if (model->columns != NULL && model->columns[column][0] != 0) return model->columns[column];
   snprintf(to, room, "x%zu", column);

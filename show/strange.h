@@ -27,6 +27,13 @@ typedef struct show_strange {
 void show_strange_find(const cpb_model *model, cpb_view rows, const double *scores, size_t n, size_t count,
                        show_strange *strange);
 
+/* Whether the ball itself says something. With a large nu it is small, and most rows are outside: only the order of the
+ * scores counts. */
+bool show_edge_matters(const cpb_model_options *model);
+
+/* The score below which rows are as strange as the strangest hundredth of the training rows; NAN without quantiles. */
+double show_hundredth(const cpb_model_options *model);
+
 /* What a column is called: by the model, else x0, x1, ..; in a buffer of the caller's. */
 const char *show_column_name(const cpb_model_options *model, size_t column, char *to, size_t room);
 

@@ -221,7 +221,7 @@ typedef struct cpb_model_fit_report {
   double seconds;
 } cpb_model_fit_report;
 
-/** Fits a ball; the caller owns *model, which has 101 quantiles of the scores of the rows.           T10 T11
+/** Fits a ball; the caller owns *model, with 101 to 1001 quantiles of the scores of the rows.     T10 T11
  *    min_c max |x-c|,   or   min R^2 + 1/(nu n) sum max(0, |x-c|^2 - R^2)
  *  Without nu and whitening the source is read a few times and no rows are held; otherwise the rows are held, unless
  *  the source has them in memory. Support vectors are listed up to 10000, with a kernel all of them.

@@ -18,7 +18,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from . import _core
+from . import _arrays, _core
 from ._core import Search, Statistics, Transform
 from ._errors import (
     CapballError,
@@ -93,6 +93,8 @@ def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = 
     >>> capball.knn([[0.0], [2.0], [5.0]], [[1.9]], k=2).ids
     array([[1, 0]])
     """
+    if isinstance(k, int) and k < 1:
+        raise InvalidValue(f"k must be at least 1, got {k}")
     with bar("knn", progress) as told:
         return Neighbors(*_core.knn(base, queries, k, metric, threads, told, out))
 
@@ -107,7 +109,7 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     """
     if np.ndim(queries) == 1:
         queries = np.reshape(queries, (1, -1))
-    limits = np.ascontiguousarray(np.broadcast_to(np.asarray(radius, np.float64), (len(queries),)))
+    limits = _arrays.limits(radius, len(queries))
     with bar("range", progress) as told:
         search = Search(queries, metric=metric, limits=limits)
         search.feed(base, threads=threads, progress=told)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from . import _tables
+
 _TYPES = {np.dtype(t) for t in (np.float32, np.float64, np.float16, np.uint8, np.int8)}
 
 
@@ -51,6 +53,21 @@ def ids(x: Any, name: str) -> np.ndarray:
     return np.require(array, np.int64, ["C", "A"])
 
 
+def _not_numbers(x: Any, name: str, dtype: np.dtype) -> str:
+    text = _tables.text_columns(x) if _tables.is_table(x) else []
+    if text:
+        return f"columns of {name} hold text, wanted numbers: {_tables.listed(text)}"
+    return f"{name} holds {dtype}, wanted numbers"
+
+
+def limits(radius: Any, queries: int) -> np.ndarray:
+    """A limit for each query, of one for all of them or one for each."""
+    given = np.asarray(radius, np.float64)
+    if given.shape not in ((), (queries,)):
+        raise ValueError(f"radius must be one number, or one for each of {queries} queries; got shape {given.shape}")
+    return np.ascontiguousarray(np.broadcast_to(given, (queries,)))
+
+
 def rows(x: Any, name: str) -> np.ndarray:
     """Rows of one of the library's types, side by side and aligned; a copy only where there is no other way."""
     array = _unmasked(x, name)
@@ -58,7 +75,7 @@ def rows(x: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} has {array.ndim} dimensions, wanted rows and columns")
     if array.dtype.newbyteorder("=") not in _TYPES:
         if array.dtype.kind not in "fiub":
-            raise TypeError(f"{name} holds {array.dtype}, wanted numbers")
+            raise TypeError(_not_numbers(x, name, array.dtype))
         array = array.astype(np.float64)
     elif not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

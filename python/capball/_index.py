@@ -40,6 +40,16 @@ def _filter(only: Any) -> dict[str, Any]:
     return {"ids": _arrays.ids(only, "only")}
 
 
+def _converted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rows rounded to floats of another size; integers only where nothing is lost."""
+    with np.errstate(all="ignore"):
+        made = rows.astype(dtype)
+    if dtype.kind in "iu" and (made != rows).any():
+        row = int(np.flatnonzero((made != rows).reshape(-1, rows.shape[-1]).any(axis=1))[0])
+        raise ValueError(f"the index stores {dtype}, and row {row} has numbers that are not: choose another dtype for the index")
+    return made
+
+
 def _from_bytes(content: bytes) -> Index:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "index")
@@ -58,6 +68,8 @@ class Index(_core.Index):
     d       columns
     metric  "l2", "ip" or "cosine"
     dtype   of the stored rows: float32, float64, float16, uint8 or int8
+    copy    False: arrays of this dtype that are added are not copied, which saves their memory and half of the time; they must
+            not be modified afterwards
 
     >>> import capball
     >>> index = capball.Index(2)
@@ -66,8 +78,12 @@ class Index(_core.Index):
     array([[1, 0]])
     """
 
-    def __new__(cls, d: int, metric: str = "l2", dtype: Any = "float32") -> Index:
-        return super().__new__(cls, d, metric, np.dtype(dtype).name)
+    _lent: list[np.ndarray] | None = None  # the arrays that are not copied
+
+    def __new__(cls, d: int, metric: str = "l2", dtype: Any = "float32", copy: bool = True) -> Index:
+        made = super().__new__(cls, d, metric, np.dtype(dtype).name, copy)
+        made._lent = None if copy else []
+        return made
 
     @property
     def d(self) -> int:
@@ -86,17 +102,32 @@ class Index(_core.Index):
 
     def _rows(self, rows: Any) -> np.ndarray:
         array = _arrays.rows(rows, "rows")
-        return array if array.dtype == self.dtype else array.astype(self.dtype)
+        return np.asarray(array if array.dtype == self.dtype else _converted(array, self.dtype))
+
+    def _lend(self, rows: np.ndarray) -> None:
+        if self._lent is not None:
+            self._lent.append(rows)
 
     def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Adds rows, all of them or none; without ids they get the numbers after the largest id."""
+        array = self._rows(rows)
         with bar("add", progress) as told:
-            super().add(self._rows(rows), ids, threads, told)
+            super().add(array, ids, threads, told)
+        self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
+        array = self._rows(rows)
         with bar("replace", progress) as told:
-            super().replace(self._rows(rows), ids, threads, told)
+            super().replace(array, ids, threads, told)
+        self._lend(array)
+
+    def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
+        """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
+        with bar("compact", progress) as told:
+            super().compact(threads, told)
+        if self._lent is not None:
+            self._lent.clear()
 
     def remove(self, ids: Any) -> None:
         """Removes the rows of ids, all of them or none."""
@@ -127,10 +158,17 @@ class Index(_core.Index):
         """
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
-        limits = np.broadcast_to(np.asarray(radius, np.float64), (len(queries),))
+        limits = _arrays.limits(radius, len(queries))
         with bar("range_search", progress) as told:
-            return Within(*super().range(queries, np.ascontiguousarray(limits), **_filter(only), threads=threads,
+            return Within(*super().range(queries, limits, **_filter(only), threads=threads,
                                          progress=told))
+
+    range = range_search  # type: ignore[assignment]
+
+    @classmethod
+    def load(cls, path: Any, writable: bool = False) -> Index:
+        """The same as Index.open."""
+        return cls.open(path, writable)
 
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""

@@ -104,13 +104,17 @@ def _behind(planes: Planes, step: Affine) -> Planes:
 
 
 def _numbers(tensor: Any) -> np.ndarray:
-    return _vector(tensor.detach().cpu() if hasattr(tensor, "detach") else tensor)
+    return _vector(tensor.detach().double().cpu().numpy() if hasattr(tensor, "detach") else tensor)
+
+
+def _labels(estimator: Any) -> list[Any]:
+    return np.asarray(estimator.classes_).tolist()
 
 
 def _of_coefficients(estimator: Any) -> Planes:
     w = np.atleast_2d(_numbers(estimator.coef_))
     bias = -_numbers(estimator.offset_) if hasattr(estimator, "offset_") else _numbers(estimator.intercept_)
-    labels = list(estimator.classes_) if hasattr(estimator, "classes_") else None
+    labels = _labels(estimator) if hasattr(estimator, "classes_") else None
     if labels is not None and len(w) != (1 if len(labels) == 2 else len(labels)) or _one_against_one(estimator):
         raise ValueError(f"{type(estimator).__name__} has {len(w)} planes for {len(labels or ())} classes, one for each "
                          "pair of them: wrap it in OneVsRestClassifier")
@@ -123,7 +127,7 @@ def _one_against_one(estimator: Any) -> bool:
 
 def _of_each_class(estimator: Any) -> Planes:
     parts = [_planes(one) for one in estimator.estimators_]
-    return Planes(np.concatenate([p.w for p in parts]), np.concatenate([p.w0 for p in parts]), list(estimator.classes_))
+    return Planes(np.concatenate([p.w for p in parts]), np.concatenate([p.w0 for p in parts]), _labels(estimator))
 
 
 def _of_layer(layer: Any) -> Planes:

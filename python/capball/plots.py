@@ -18,6 +18,7 @@ import numpy as np
 
 import capball
 
+from . import _extras
 from ._model import names_of
 
 _MOST = 5000  # points of a picture
@@ -26,9 +27,7 @@ _MOST = 5000  # points of a picture
 def _axes(ax: Any, **settings: Any) -> Any:
     if ax is not None:
         return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(subplot_kw=settings)[1]
+    return _extras.module("matplotlib.pyplot").subplots(subplot_kw=settings)[1]
 
 
 def _some(x: np.ndarray) -> np.ndarray:
@@ -106,7 +105,7 @@ def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:
             ax.plot(*_some(rows)[keep].T, ".", markersize=3, label=label)
         ax.legend()
     _edge(ball, ax, rows, offset=offset)
-    _label(ax, names_of(x) or getattr(ball, "columns", None))
+    _label(ax, names_of(x) or getattr(ball, "columns", None) or ["x0", "x1"])
     ax.set_aspect("equal" if _same_units(ball) else "auto")
     return ax
 
@@ -131,7 +130,7 @@ def plot_regions(model: Any, x: Any, y: Any = None, *, ax: Any = None) -> Any:
         _edge(region, ax, rows, f"C{number}" if len(regions) > 2 else "black")
     if y is not None:
         ax.legend()
-    _label(ax, names_of(x))
+    _label(ax, names_of(x) or ["x0", "x1"])
     one_unit = all(map(_same_units, regions.values() if isinstance(regions, dict) else regions))
     ax.set_aspect("equal" if one_unit else "auto")
     return ax

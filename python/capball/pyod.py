@@ -12,12 +12,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from capball import _extras
+
+_extras.module("pyod")
+
 from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_array, check_is_fitted
 
 import capball
+from capball import _tables
 from capball._model import names_of
 from capball.sklearn import detector_options
+
+
+def _checked(X: Any) -> np.ndarray:
+    with _tables.problems_named(X):
+        return check_array(X, dtype=[np.float64, np.float32])
 
 
 class Ball(BaseDetector):
@@ -42,9 +53,10 @@ class Ball(BaseDetector):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "Ball":
-        """Finds the ball."""
+        """Finds the ball; columns of text are left out, with a warning."""
+        X = _tables.numeric(X)
         columns = names_of(X)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = _checked(X)
         self._set_n_classes(y)
         self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), gamma=self.gamma, balls=self.balls,
                                    seed=self.random_state, columns=columns,
@@ -53,12 +65,16 @@ class Ball(BaseDetector):
         self._process_decision_scores()
         return self
 
+    def _rows(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        return _checked(_tables.without_unknown_text(X, self.model_.columns or ()))
+
     def decision_function(self, X: Any) -> np.ndarray:
         """|W(x-c)|^2 - r^2: > 0 is outside."""
-        check_is_fitted(self, "model_")
-        return -self.model_.scores(check_array(X, dtype=[np.float64, np.float32]))
+        rows = self._rows(X)
+        return -self.model_.scores(rows)
 
     def why(self, X: Any, top: int = 3) -> list[list[capball.Reason]]:
         """For each row the `top` columns that add most to its distance from the centre: name, value, centre, share."""
-        check_is_fitted(self, "model_")
-        return self.model_.why(check_array(X, dtype=[np.float64, np.float32]), top)
+        rows = self._rows(_tables.as_rows(X))
+        return self.model_.why(rows, top)

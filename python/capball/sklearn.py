@@ -17,6 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from capball import _extras
+
+_extras.module("sklearn")
+
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -33,6 +38,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import capball
+from capball import _tables
 
 _TYPES = (np.float64, np.float32)
 _ROUNDING = 2.0**-40  # of r^2 and |W(x-c)|^2, in double
@@ -46,15 +52,22 @@ def _seed(random_state: Any) -> int:
     return int(random_state.randint(2**31))
 
 
+def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """What validate_data gives; its errors about cells name all columns that have bad ones."""
+    with _tables.problems_named(X):
+        return validate_data(estimator, X, *y, dtype=_TYPES, **options)
+
+
 def _fitting(estimator: Any, X: Any) -> np.ndarray:
     """The rows that an estimator is fitted to, whose columns it keeps in mind."""
-    return validate_data(estimator, X, dtype=_TYPES, ensure_min_samples=2)
+    return _validated(estimator, X, ensure_min_samples=2)
 
 
 def _asked(estimator: Any, fitted: str, X: Any) -> np.ndarray:
-    """Rows that a fitted estimator is asked about: they have the columns that it was fitted to."""
+    """Rows that a fitted estimator is asked about: the columns that it was fitted to; text that it was not is left out."""
     check_is_fitted(estimator, fitted)
-    return validate_data(estimator, X, dtype=_TYPES, reset=False)
+    known = getattr(estimator, "feature_names_in_", ())
+    return _validated(estimator, _tables.without_unknown_text(X, known), reset=False)
 
 
 class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -189,18 +202,18 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "BallClassifier":
         """Embeds the rows and fits the estimator; fit_params, such as sample_weight, are the estimator's."""
-        X, y = validate_data(self, X, y, dtype=_TYPES, ensure_min_samples=2)
+        X, y = _validated(self, X, y, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"there is one class, {self.classes_[0]!r}: a classifier needs two")
+            raise ValueError(f"there is one class, {self.classes_.tolist()[0]!r}: a classifier needs two")
         given = {f"linear__{name}": value for name, value in fit_params.items()}
         self.pipeline_ = Pipeline(self._steps()).fit(X, y, **given)
         self.regions_ = self._regions()
         return self
 
     def _regions(self) -> dict[Any, capball.Region]:
-        first, second = self.classes_[:2]
+        first, second = self.classes_[:2].tolist()
         if len(self.classes_) > 2:
             return capball.ball_of(self.pipeline_)
         return {first: capball.ball_of(self.pipeline_, between=(first, second)), second: capball.ball_of(self.pipeline_)}
@@ -257,8 +270,11 @@ class _Ball(BaseEstimator):
         return self.model_.ranks(self.score_samples(X))
 
     def why(self, X: Any, top: int = 3) -> list[list[capball.Reason]]:
-        """For each row the `top` columns that add most to its distance from the centre: name, value, centre, share."""
-        X = _asked(self, "model_", X)
+        """For each row the `top` columns that add most to its distance from the centre: name, value, centre, share.
+
+        X  rows, or one row: a Series or a list of numbers
+        """
+        X = _asked(self, "model_", _tables.as_rows(X))
         return self.model_.why(X, top)
 
 
@@ -276,8 +292,8 @@ class EnclosingBall(_Ball):
         self.ridge = ridge
 
     def fit(self, X: Any, y: Any = None) -> "EnclosingBall":
-        """Finds the ball."""
-        X = _fitting(self, X)
+        """Finds the ball; columns of text are left out, with a warning."""
+        X = _fitting(self, _tables.numeric(X))
         return self._take(capball.enclosing_ball(X, gap=self.gap, standardize=self.standardize, whiten=self.whiten,
                                                  ridge=self.ridge, columns=self._names()))
 
@@ -327,8 +343,11 @@ class BallDetector(OutlierMixin, _Ball):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
-        """Finds the ball; sample_weight counts rows: 2 is a row that is there twice, 0 one that is not."""
-        X = _fitting(self, X)
+        """Finds the ball; columns of text are left out, with a warning.
+
+        sample_weight  counts rows: 2 is a row that is there twice, 0 one that is not
+        """
+        X = _fitting(self, _tables.numeric(X))
         if self.contamination is not None and not 0 < self.contamination <= 0.5:
             raise ValueError(f"contamination must be None or in (0, 0.5], got {self.contamination}")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -406,7 +425,7 @@ class Neighbors(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "Neighbors":
         """Keeps the rows in an index."""
-        rows = validate_data(self, X, dtype=_TYPES)
+        rows = _validated(self, X)
         self.index_ = capball.Index(rows.shape[1], self._metric(), rows.dtype)
         self.index_.add(rows)
         self.n_samples_fit_ = len(rows)

@@ -23,15 +23,18 @@ static PyObject *outcome(cpb_status status, const cpb_error *error) {
 /* ---- objects */
 
 static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"d", "metric", "dtype", NULL};
-  PyObject *values[3] = {NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO:Index", names, &values[0], &values[1], &values[2]))
+  static char *names[] = {"d", "metric", "dtype", "copy", NULL};
+  PyObject *values[4] = {NULL};
+  bool copy = true;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Index", names, &values[0], &values[1], &values[2],
+                                   &values[3]))
     return NULL;
   cpb_index_options options;
   cpb_index_options_init(&options, sizeof options);
   if (face_size(values[0], "d", &options.cols) < 0 || face_metric(values[1], &options.metric) < 0 ||
-      face_row_dtype(values[2], &options.dtype) < 0)
+      face_row_dtype(values[2], &options.dtype) < 0 || face_flag(values[3], &copy) < 0)
     return NULL;
+  options.borrow = !copy;
   cpb_index *index;
   cpb_error error;
   cpb_status status = cpb_index_new(&options, &index, &error);

@@ -83,6 +83,50 @@ def test_range(rng):
         Euclidean(skipping, transform="sphere").add(rows).range(rows[:1], 1.0)
 
 
+def test_ranges_are_those_of_the_exact_search(rng):
+    """One type of result, with any radius of its own for each query."""
+    rows, queries = rng.normal(size=(300, 3)), rng.normal(size=(5, 3))
+    radii = [0.0, 0.5, 1.0, 1.5, 9.0]
+    found, wanted = Euclidean(exact).add(rows).range_search(queries, radii), capball.range_search(rows, queries, radii)
+    assert type(found) is type(wanted) is capball.Within and len(found) == 5
+    np.testing.assert_array_equal(found.lims, wanted.lims)
+    np.testing.assert_array_equal(found.ids, wanted.ids)
+    np.testing.assert_array_equal(found[-1].distances, wanted.of(4).distances)
+
+
+def test_rows_that_cannot_be_added(rng):
+    rows = rng.normal(size=(50, 3))
+    rows[7, 1] = np.nan
+    for wrong, told in ((rows, "row 7 holds NaN or inf"), (rows[:0], "no rows to add"), (rows[None], "3 dimensions"),
+                        ([["a", "b"]], "wanted numbers")):
+        with pytest.raises((TypeError, ValueError), match=told):
+            Euclidean(exact).add(wrong)
+    with pytest.raises(ValueError, match="transform must be one of auto, sphere"):
+        Euclidean(exact, transform="spher")
+
+
+def test_rows_without_a_direction(rng):
+    """Transforms that some row has no image under are not chosen."""
+    rows = np.concatenate([np.zeros((1, 3)), *(sign * rng.normal(size=(200, 3)) for sign in (1, -1))])
+    rows[201:] = -rows[1:201]  # so that 0 is the mean
+    index = Euclidean(exact).add(rows)
+    assert "normalize" not in {trial.transform for trial in index.trials} and recall_of(index, rows) == 1
+
+
+@pytest.mark.parametrize("gives", [lambda rows, queries, k, metric: ([0.0] * k, [1] * k),
+                                   lambda rows, queries, k, metric: np.zeros((len(queries), k))])
+def test_engines_that_give_something_else(gives, rng):
+    with pytest.raises(ValueError, match=r"must give the ids of \d+ rows for each of \d+ queries"):
+        Euclidean(gives).add(rng.normal(size=(500, 3)))
+
+
+def test_missing_packages_are_named(monkeypatch):
+    for name, package in (("hnswlib", "hnswlib"), ("faiss-flat", "faiss-cpu"), ("usearch", "usearch"), ("annoy", "annoy")):
+        monkeypatch.setitem(sys.modules, NAMES[name], None)
+        with pytest.raises(ModuleNotFoundError, match=rf"pip install {package}, .*capball\[engines\]"):
+            Euclidean(engine=name)
+
+
 def test_long_ranges_are_whole(rng):
     """More rows than any usual number of candidates."""
     rows = np.concatenate([rng.normal(size=(21030, 3)) * 0.01, rng.normal(size=(4000, 3)) + 9]).astype(np.float32)
@@ -162,9 +206,11 @@ def test_files_keep_everything(rng, tmp_path):
     np.testing.assert_array_equal(again.search(queries, 5).ids, index.search(queries, 5).ids)
     assert len(again.add(rows[:10])) == 1008
     Euclidean(exact, transform="sphere").add(rows).save(tmp_path / "own")
-    with pytest.raises(ValueError, match="give it as engine_"):
+    with pytest.raises(ValueError, match="was a function, which cannot be stored in a file: pass it again"):
         Euclidean.load(tmp_path / "own")
-    assert len(Euclidean.load(tmp_path / "own", exact)) == 1000
+    with pytest.raises(ValueError, match="was a function, not hnswlib"):
+        Euclidean.load(tmp_path / "own", "hnswlib")
+    assert len(Euclidean.load(tmp_path / "own", engine=exact)) == 1000
     np.save(tmp_path / "index" / "rows.npy", rows[:5])
     with pytest.raises(ValueError, match="rows.npy has"):
         Euclidean.load(tmp_path / "index")

@@ -47,6 +47,24 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498 and index.describe()["removed"] == 0
 
 
+def test_rows_that_are_not_copied(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (5000, 3))
+    wanted = capball.knn(base, queries, 7)
+    for rows in (base, base.astype(np.float64), np.asfortranarray(base), np.ma.array(base)):
+        index = capball.Index(40, copy=False)
+        index.add(rows[:1500])
+        index.add(np.array(rows[1500:]))  # of which only the index has a reference
+        same(index.search(queries, 7), wanted)
+        index.compact()
+        same(index.search(queries, 7), wanted)
+    mine = base.copy()
+    index = capball.Index(40, copy=False)
+    index.add(mine)
+    mine[0] = queries[0]
+    assert index.rows([0])[0, 0] == queries[0, 0]  # the row itself, not a copy
+    same(pickle.loads(pickle.dumps(index)).search(queries[1:], 7), index.search(queries[1:], 7))
+
+
 def test_filters(rng):
     base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (2000, 3))
     index = capball.Index(40)
@@ -76,6 +94,7 @@ def test_each_query_has_its_filter(rng):
         for i in range(3):
             alone = index.range_search(queries[i], 8.0, only=masks[i])
             np.testing.assert_array_equal(within.ids[within.lims[i]:within.lims[i + 1]], alone.ids)
+            np.testing.assert_array_equal(index.range(queries, 8.0, only=only)[i].ids, alone[0].ids)
     np.testing.assert_array_equal(index.search(queries, 1, only=[[], [7], [8]]).ids, [[-1], [7], [8]])
     np.testing.assert_array_equal(index.search(queries, 1, only=np.array([[5], [7], [8]])).ids, [[5], [7], [8]])
     for wrong in (masks[:2], lists[:2]):
@@ -111,13 +130,24 @@ def test_files_and_pickles(rng, tmp_path):
         with pytest.raises(capball.FileError, match="another program"):
             capball.Index.open(path, writable=True)
     del opened
-    reader = capball.Index.open(path)
+    reader = capball.Index.load(path)
     assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
     with pytest.raises(capball.CapballError, match="opened read-only"):
         reader.remove([0])
     path.write_bytes(b"something else")
     with pytest.raises(capball.FormatError, match="not an index"):
         capball.Index.open(path)
+
+
+def test_numbers_that_the_index_cannot_store():
+    index = capball.Index(2, dtype="uint8")
+    index.add(np.array([[0.0, 255.0]]))
+    for wrong in ([[0.0, 256.0]], [[-1.0, 0.0]], [[0.5, 0.0]], [[0.0, 300.0], [np.nan, 0.0]]):
+        with pytest.raises(ValueError, match="stores uint8, and row 0 has numbers"):
+            index.add(wrong)
+    assert len(index) == 1
+    with pytest.raises(ValueError, match="one for each of 2 queries"):
+        index.range_search([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0, 3.0])
 
 
 def test_threads_search_while_one_adds(rng):

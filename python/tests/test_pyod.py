@@ -26,3 +26,15 @@ def test_scores_and_reasons_are_those_of_the_other_detector(rng):
     ours, theirs = Ball(balls=2).fit(x), BallDetector(balls=2).fit(x)
     np.testing.assert_array_equal(ours.decision_scores_, -theirs.score_samples(x))
     assert ours.why(x[:5], top=2) == theirs.why(x[:5], top=2)
+
+
+def test_tables_with_text(rng):
+    pandas = pytest.importorskip("pandas")
+    numbers = pandas.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    table = numbers.assign(name="x")
+    with pytest.warns(UserWarning, match="left out: name"):
+        detector = Ball().fit(table)
+    np.testing.assert_array_equal(detector.decision_function(table), detector.decision_function(numbers))
+    assert detector.why(table.iloc[0]) == detector.why(numbers[:1]) and detector.model_.columns == ["a", "b"]
+    with pytest.raises(ValueError, match="column b: the cell of row 1 is empty or NaN"):
+        detector.decision_function(pandas.DataFrame({"a": [1.0, 2], "b": [0, np.nan]}))

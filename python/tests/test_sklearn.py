@@ -1,5 +1,6 @@
 import pickle
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -105,6 +106,47 @@ def test_columns_in_different_units_and_reasons(rng):
     assert detector.model_.columns == ["height", "weight", "income"]
 
 
+@pytest.fixture
+def people(rng):
+    pandas = pytest.importorskip("pandas")
+    height = rng.normal(170, 9, 400)
+    return pandas.DataFrame({"name": [f"r{i}" for i in range(400)], "height": height, "weight": height - 100 + rng.normal(0, 5, 400),
+                             "day": pandas.Timestamp("2020-02-03"), "children": pandas.array([1, 2] * 200, dtype="Int64")})
+
+
+def test_columns_of_text_are_left_out(people):
+    numbers = people[["height", "weight", "children"]]
+    with pytest.warns(UserWarning, match="left out: name, day$"):
+        detector = BallDetector().fit(people)
+    assert list(detector.feature_names_in_) == ["height", "weight", "children"]
+    np.testing.assert_array_equal(detector.score_samples(people), BallDetector().fit(numbers).score_samples(numbers))
+    with pytest.raises(ValueError, match=r"column name: 400 cells are not numbers, the first in row 0: 'r0'"):
+        SphereEmbedding().fit(people)
+
+
+def test_all_problems_of_a_table_are_named(people):
+    people = people.astype({"weight": object})
+    people.loc[3, "height"], people.loc[[5, 7], "children"], people.loc[9, "weight"] = np.inf, None, "much"
+    with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError) as told:
+        BallDetector().fit(people)
+    assert str(told.value).splitlines()[:3] == [
+        "column height: the cell of row 3 is inf", "column weight: the cell of row 9 is not a number: 'much'",
+        "column children: 2 cells are empty or NaN, the first in row 5"]
+    with pytest.raises(ValueError, match="column x1: the cell of row 2 is empty or NaN"):
+        BallDetector().fit(np.array([[0.0, 1], [1, 2], [3, np.nan]]))
+
+
+def test_reasons_of_one_row(people):
+    with pytest.warns(UserWarning, match="left out"):
+        detector = BallDetector().fit(people)
+    wanted = detector.why(people.iloc[[7]])
+    assert detector.why(people.iloc[7]) == wanted and len(wanted) == 1
+    numbers = people[["height", "weight", "children"]].iloc[7].astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's, about rows without names
+        assert detector.why(numbers.to_numpy()) == detector.why(list(numbers)) == wanted
+
+
 @pytest.mark.parametrize("options", [dict(), dict(whiten=False), dict(whiten=False, standardize=False), dict(balls=3)])
 def test_shares_of_the_reasons_are_of_the_distance(options, rng):
     x, _ = planted(rng, 300)
@@ -123,6 +165,14 @@ def test_shares_of_the_reasons_are_of_the_distance(options, rng):
         part = (z * (W.T @ W @ z))[int(reasons[0].column[1:])]
         np.testing.assert_allclose(reasons[0].share, part / distances[nearest].sum())
         assert reasons[0].center == centers[nearest][int(reasons[0].column[1:])]
+
+
+@pytest.mark.parametrize("rows", [60, 700, 5000])
+def test_ranks_are_those_of_the_scores(rows, rng):
+    x = rng.standard_t(2, size=(rows, 3))  # a long tail: scores far apart at its end
+    detector = BallDetector().fit(x)
+    ranks = np.sort(detector.ranks(x))
+    np.testing.assert_allclose(ranks, np.arange(rows) / (rows - 1), atol=0.01 if rows < 101 else 0.001)
 
 
 def test_ridge_knows_no_units(rng):

@@ -145,7 +145,7 @@ def as_frame(session, rows, ids):
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
-def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_command, partitions, monkeypatch):
+def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_command, partitions, monkeypatch, tmp_path):
     monkeypatch.setattr(_gather, "DIRECT", 32)  # 64 pieces are merged in the workers first
     some = frame.repartition(partitions).cache()
     of_command("fit", "rows.npy", "-o", "map.json")
@@ -159,10 +159,15 @@ def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_comma
     assert ball.ball.gap <= 1e-9 and ball.summary["rounds"] <= 4
 
     of_command("knn", "rows.npy", "queries.npy", "-k", 7, "-o", "ids.npy", "--distances", "d.npy", "--dtype", "f64")
-    found = KNN(idCol="id", k=7).fit(some).transform(some.where("id < 40")).orderBy("id").select("neighbors")
-    hits = [row.neighbors for row in found.collect()]
-    np.testing.assert_array_equal([[hit.id for hit in one] for one in hits], np.load(folder / "ids.npy"))
-    np.testing.assert_array_equal([[hit.distance for hit in one] for one in hits], np.load(folder / "d.npy"))
+    model = KNN(idCol="id", k=7).fit(some)
+    for search in (model, model.copy().buildIndex(str(tmp_path / "indexes"))):
+        found = search.transform(some.where("id < 40")).orderBy("id").select("neighbors")
+        hits = [row.neighbors for row in found.collect()]
+        np.testing.assert_array_equal([[hit.id for hit in one] for one in hits], np.load(folder / "ids.npy"))
+        np.testing.assert_array_equal([[hit.distance for hit in one] for one in hits], np.load(folder / "d.npy"))
+    assert sum(len(capball.Index.open(name)) for name in search.indexes[1]) == ROWS
+    with pytest.raises(ValueError, match="built for metric l2, not ip"):
+        search.copy({search.metric: "ip"}).transform(some)
     some.unpersist()
 
 
@@ -217,6 +222,8 @@ def test_range_join(frame, rows, tmp_path):
     one = capball.range_search(rows, rows[:30], 1.5)
     np.testing.assert_array_equal(found["id"].to_numpy(), one.ids)
     np.testing.assert_array_equal(found["distance"].to_numpy(), one.distances)
+    again = model.copy().buildIndex(str(tmp_path / "indexes")).rangeJoin(frame.where("id < 30"), 1.5).toArrow()
+    assert again.sort_by([("query", "ascending"), ("distance", "ascending"), ("id", "ascending")]) == found
     model.save(str(tmp_path / "knn"))
     assert KNNModel.load(str(tmp_path / "knn")).rangeJoin(frame.where("id < 30"), 1.5).count() == len(one.ids)
 

@@ -100,6 +100,14 @@ def test_units_are_balls():
         np.testing.assert_array_equal((region.scores(x) >= 0)[sure], inside[:, unit][sure])
 
 
+def test_what_is_no_tensor_of_floats():
+    for wrong, told in ((np.zeros((3, 2)), "got ndarray"), (torch.zeros(3, 2, dtype=torch.int64), "floats, got torch.int64")):
+        with pytest.raises(TypeError, match=told):
+            Sphere(s=1.0)(wrong)
+    with pytest.raises(TypeError, match="capball.knn and capball.Index take arrays"):
+        capball.torch.knn(np.zeros((3, 2)), np.zeros((1, 2)), 1)
+
+
 def test_regions_need_the_sphere():
     torch.manual_seed(2)
     center = torch.tensor([3.0, -1.0], dtype=torch.float64)

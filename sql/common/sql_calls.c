@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "batch/map_object.h"
 #include "capball/advanced/candidates.h"
 #include "capball/ball.h"
 #include "json/dual_line.h"
@@ -9,9 +10,10 @@
 
 struct sql_object {
   size_t d;
-  cpb_map *map;     /* SQL_MAP */
-  cpb_model *model; /* SQL_MODEL, and a region given by a model */
-  dual_line region; /* SQL_REGION otherwise */
+  cpb_map *map;                     /* SQL_MAP */
+  cpb_map_one embed[2], unembed[2]; /* of f32 and f64 */
+  cpb_model *model;                 /* SQL_MODEL, and a region given by a model */
+  dual_line region;                 /* SQL_REGION otherwise */
 };
 
 static cpb_status read_map(sql_object *o, const char *text, size_t length, cpb_error *error) {
@@ -20,6 +22,10 @@ static cpb_status read_map(sql_object *o, const char *text, size_t length, cpb_e
   cpb_map_options options = {.size = sizeof options};
   cpb_map_describe(o->map, &options);
   o->d = options.d;
+  for (int dtype = CPB_F32; dtype <= CPB_F64; dtype++) {
+    cpb_map_one_init(&o->embed[dtype], o->map, true, (cpb_dtype)dtype);
+    cpb_map_one_init(&o->unembed[dtype], o->map, false, (cpb_dtype)dtype);
+  }
   return CPB_OK;
 }
 
@@ -81,11 +87,21 @@ void sql_object_free(sql_object *object) {
 static size_t length_x(const sql_object *o) { return o->d; }
 static size_t length_y(const sql_object *o) { return o->d + 1; }
 
+/* Most databases pass one row per call. */
+static bool is_one(const cpb_map_one *one, cpb_view x, cpb_out y) {
+  return one->loop != NULL && x.rows == 1 && x.cols == one->rows.in.cols && y.dtype == x.dtype &&
+         (uintptr_t)x.data % cpb_dtype_size(x.dtype) == 0;
+}
+
 static cpb_status embed(const sql_object *o, const sql_arguments *in, sql_answer *out, cpb_error *error) {
+  const cpb_map_one *one = &o->embed[in->x.dtype];
+  if (is_one(one, in->x, out->vector)) return cpb_map_one_apply(one, in->x.data, out->vector.data, error);
   return cpb_map_embed(o->map, in->x, out->vector, NULL, error);
 }
 
 static cpb_status unembed(const sql_object *o, const sql_arguments *in, sql_answer *out, cpb_error *error) {
+  const cpb_map_one *one = &o->unembed[in->x.dtype];
+  if (is_one(one, in->x, out->vector)) return cpb_map_one_apply(one, in->x.data, out->vector.data, error);
   return cpb_map_unembed(o->map, in->x, out->vector, NULL, error);
 }
 

@@ -1,7 +1,14 @@
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* madvise */
+#endif
 #include "sql_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 #include "capball/ball.h"
 #include "sql_error.h"
@@ -12,11 +19,23 @@ typedef struct head {
   size_t d, count;
 } head;
 
+/* Rows of another state, with its memory. */
+typedef struct piece {
+  struct piece *next;
+  size_t count;
+  char *data;
+  int64_t *numbers;
+  void *lent; /* the memory of both, if not from malloc */
+  size_t lent_size;
+  void (*release)(void *bytes, size_t size);
+} piece;
+
 struct sql_rows {
-  head head;
-  size_t room;      /* in rows */
-  char *data;       /* count rows, densely packed */
-  int64_t *numbers; /* count numbers if numbered */
+  head head;        /* counts the rows of pieces as well */
+  size_t own, room; /* in rows */
+  char *data;       /* own rows, densely packed */
+  int64_t *numbers; /* own numbers if numbered */
+  piece *pieces;
 };
 
 cpb_status sql_goal(const char *name, size_t length, cpb_goal *goal, cpb_error *error) {
@@ -34,8 +53,22 @@ cpb_status sql_goal(const char *name, size_t length, cpb_goal *goal, cpb_error *
 
 sql_rows *sql_rows_new(void) { return calloc(1, sizeof(sql_rows)); }
 
+static void piece_free(piece *p) {
+  if (p->release != NULL)
+    p->release(p->lent, p->lent_size);
+  else {
+    free(p->data);
+    free(p->numbers);
+  }
+  free(p);
+}
+
 void sql_rows_free(sql_rows *rows) {
   if (rows == NULL) return;
+  for (piece *p = rows->pieces, *next; p != NULL; p = next) {
+    next = p->next;
+    piece_free(p);
+  }
   free(rows->data);
   free(rows->numbers);
   free(rows);
@@ -46,8 +79,20 @@ static const char *row_at(const sql_rows *rows, size_t i) { return rows->data + 
 
 /* ---- growing ---- */
 
+/* Large pages, where the system has them on request: touching memory for the first time costs more than copying the rows. The
+ * whole block, so that it remains one mapping, which realloc can move. */
+static void use_large_pages(void *block, size_t size) {
+#ifdef MADV_HUGEPAGE
+  enum { LEAST = 4 << 20 };
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)block / page * page;
+  if (size >= LEAST) (void)madvise((void *)first, (uintptr_t)block + size - first, MADV_HUGEPAGE);
+#else
+  (void)block, (void)size;
+#endif
+}
+
 static bool reserve(sql_rows *rows, size_t more) {
-  size_t wanted = rows->head.count + more, bytes = row_bytes(&rows->head);
+  size_t wanted = rows->own + more, bytes = row_bytes(&rows->head);
   if (wanted <= rows->room) return true;
   size_t room = wanted > 2 * rows->room ? wanted : 2 * rows->room;
   if (room < 16) room = 16;
@@ -55,6 +100,7 @@ static bool reserve(sql_rows *rows, size_t more) {
   char *data = realloc(rows->data, room * bytes);
   if (data == NULL) return false;
   rows->data = data;
+  use_large_pages(data, room * bytes);
   if (rows->head.settings.numbered) {
     int64_t *numbers = realloc(rows->numbers, room * sizeof *numbers);
     if (numbers == NULL) return false;
@@ -64,11 +110,12 @@ static bool reserve(sql_rows *rows, size_t more) {
   return true;
 }
 
+/* Copies rows to the end of the own ones; the caller counts them. */
 static void append(sql_rows *rows, const void *data, const int64_t *numbers, size_t more) {
-  size_t at = rows->head.count, bytes = row_bytes(&rows->head);
+  size_t at = rows->own, bytes = row_bytes(&rows->head);
   memcpy(rows->data + at * bytes, data, more * bytes);
   if (rows->head.settings.numbered) memcpy(rows->numbers + at, numbers, more * sizeof *numbers);
-  rows->head.count += more;
+  rows->own += more;
 }
 
 static cpb_status out_of_memory(const sql_rows *rows, cpb_error *error) {
@@ -116,34 +163,83 @@ cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, cons
   if (status != CPB_OK) return status;
   if (!reserve(rows, x.rows)) return out_of_memory(rows, error);
   append(rows, x.data, numbers, x.rows);
+  rows->head.count += x.rows;
   return CPB_OK;
+}
+
+/* Room for all rows of `from`, which are of the same kind. */
+static cpb_status prepare_merge(sql_rows *rows, const sql_rows *from, cpb_error *error) {
+  cpb_status status = agree(rows, &from->head, error);
+  if (status != CPB_OK) return status;
+  return reserve(rows, from->head.count) ? CPB_OK : out_of_memory(rows, error);
 }
 
 cpb_status sql_rows_merge(sql_rows *rows, const sql_rows *from, cpb_error *error) {
-  size_t more = from->head.count;
-  if (more == 0) return CPB_OK;
-  cpb_status status = agree(rows, &from->head, error);
+  if (from->head.count == 0) return CPB_OK;
+  cpb_status status = prepare_merge(rows, from, error);
   if (status != CPB_OK) return status;
-  if (!reserve(rows, more)) return out_of_memory(rows, error);
-  append(rows, from->data, from->numbers, more);
+  if (from->own > 0) append(rows, from->data, from->numbers, from->own);
+  for (const piece *p = from->pieces; p != NULL; p = p->next) append(rows, p->data, p->numbers, p->count);
+  rows->head.count += from->head.count;
   return CPB_OK;
 }
 
-/* ---- as bytes: head, rows, numbers ---- */
+/* ---- pieces ---- */
+
+static piece **last_piece(sql_rows *rows) {
+  piece **at = &rows->pieces;
+  while (*at != NULL) at = &(*at)->next;
+  return at;
+}
+
+/* Makes a piece of the own rows. */
+static bool put_aside(sql_rows *rows) {
+  if (rows->own == 0) return true;
+  piece *own = calloc(1, sizeof *own);
+  if (own == NULL) return false;
+  *own = (piece){.next = rows->pieces, .count = rows->own, .data = rows->data, .numbers = rows->numbers};
+  rows->pieces = own;
+  rows->data = NULL;
+  rows->numbers = NULL;
+  rows->own = rows->room = 0;
+  return true;
+}
+
+cpb_status sql_rows_take(sql_rows *rows, sql_rows *from, cpb_error *error) {
+  if (from->head.count == 0) return CPB_OK;
+  cpb_status status = agree(rows, &from->head, error);
+  if (status != CPB_OK) return status;
+  if (!put_aside(from)) return out_of_memory(rows, error);
+  *last_piece(rows) = from->pieces;
+  rows->head.count += from->head.count;
+  from->pieces = NULL;
+  from->head.count = 0;
+  return CPB_OK;
+}
+
+/* All rows in one block. */
+static cpb_status join_pieces(sql_rows *rows, cpb_error *error) {
+  if (rows->pieces == NULL) return CPB_OK;
+  if (!reserve(rows, rows->head.count - rows->own)) return out_of_memory(rows, error);
+  for (piece *p = rows->pieces; p != NULL; p = rows->pieces) {
+    append(rows, p->data, p->numbers, p->count);
+    rows->pieces = p->next;
+    piece_free(p);
+  }
+  return CPB_OK;
+}
+
+/* ---- as bytes: head, numbers, rows ---- */
 
 static size_t data_bytes(const head *of) { return of->count * row_bytes(of); }
 static size_t number_bytes(const head *of) { return of->settings.numbered ? of->count * sizeof(int64_t) : 0; }
 
-size_t sql_rows_size(const sql_rows *rows) {
-  return sizeof(head) + data_bytes(&rows->head) + number_bytes(&rows->head);
-}
-
-void sql_rows_write(const sql_rows *rows, void *bytes) {
-  char *at = bytes;
-  size_t data = data_bytes(&rows->head), numbers = number_bytes(&rows->head);
-  memcpy(at, &rows->head, sizeof(head));
-  if (data > 0) memcpy(at + sizeof(head), rows->data, data);
-  if (numbers > 0) memcpy(at + sizeof(head) + data, rows->numbers, numbers);
+cpb_status sql_rows_parts(sql_rows *rows, sql_part parts[SQL_PARTS], cpb_error *error) {
+  cpb_status status = join_pieces(rows, error);
+  parts[0] = (sql_part){&rows->head, sizeof rows->head};
+  parts[1] = (sql_part){rows->numbers, number_bytes(&rows->head)};
+  parts[2] = (sql_part){rows->data, data_bytes(&rows->head)};
+  return status;
 }
 
 static bool plausible(const head *of, size_t size) {
@@ -153,7 +249,23 @@ static bool plausible(const head *of, size_t size) {
   return of->d > 0 && of->d <= most && size == sizeof(head) + data_bytes(of) + number_bytes(of);
 }
 
-cpb_status sql_rows_read(const void *bytes, size_t size, sql_rows **rows, cpb_error *error) {
+/* The bytes as a piece, or copies of its numbers and rows. */
+static bool read_piece(sql_rows *rows, char *bytes, size_t size, void (*release)(void *, size_t)) {
+  int64_t *numbers = (int64_t *)(void *)(bytes + sizeof(head));
+  char *data = bytes + sizeof(head) + number_bytes(&rows->head);
+  if (release == NULL) {
+    if (!reserve(rows, rows->head.count)) return false;
+    append(rows, data, numbers, rows->head.count);
+    return true;
+  }
+  rows->pieces = malloc(sizeof *rows->pieces);
+  if (rows->pieces == NULL) return false;
+  *rows->pieces = (piece){NULL, rows->head.count, data, numbers, bytes, size, release};
+  return true;
+}
+
+cpb_status sql_rows_read(void *bytes, size_t size, void (*release)(void *bytes, size_t size), sql_rows **rows,
+                         cpb_error *error) {
   head of;
   *rows = NULL;
   if (size >= sizeof of) memcpy(&of, bytes, sizeof of);
@@ -161,17 +273,12 @@ cpb_status sql_rows_read(const void *bytes, size_t size, sql_rows **rows, cpb_er
   sql_rows *read = sql_rows_new();
   if (read == NULL) return sql_fail(error, CPB_WHY_MEMORY, "no memory for a state");
   read->head = of;
-  read->head.count = 0;
-  bool held = reserve(read, of.count);
-  if (held && of.count > 0) memcpy(read->data, (const char *)bytes + sizeof of, data_bytes(&of));
-  if (held && of.count > 0 && of.settings.numbered)
-    memcpy(read->numbers, (const char *)bytes + sizeof of + data_bytes(&of), number_bytes(&of));
-  read->head.count = of.count;
-  if (held)
+  if (of.count == 0 || read_piece(read, bytes, size, release)) {
     *rows = read;
-  else
-    sql_rows_free(read);
-  return held ? CPB_OK : sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu rows", of.count);
+    return CPB_OK;
+  }
+  sql_rows_free(read);
+  return sql_fail(error, CPB_WHY_MEMORY, "no memory for %zu rows", of.count);
 }
 
 /* ---- the order of rows ---- */
@@ -235,6 +342,8 @@ static cpb_status check_unique(const sql_rows *rows, cpb_error *error) {
 }
 
 static cpb_status put_in_order(sql_rows *rows, cpb_error *error) {
+  cpb_status status = join_pieces(rows, error);
+  if (status != CPB_OK) return status;
   size_t count = rows->head.count;
   place *places = malloc(count * sizeof *places);
   char *spare = malloc(row_bytes(&rows->head));
@@ -252,8 +361,49 @@ static cpb_status put_in_order(sql_rows *rows, cpb_error *error) {
 
 /* ---- fitting ---- */
 
-static cpb_source source_of(const sql_rows *rows) {
-  return cpb_source_from_view(cpb_rows(rows->data, rows->head.dtype, rows->head.count, rows->head.d));
+/* The own rows, then those of the pieces. */
+typedef struct walk {
+  const sql_rows *rows;
+  const piece *next;
+  bool began;
+} walk;
+
+static cpb_status next_block(cpb_source *source, cpb_view *block, cpb_error *error) {
+  (void)error;
+  walk *w = source->self;
+  const head *of = &w->rows->head;
+  const piece own = {.count = w->rows->own, .data = w->rows->data}, none = {0};
+  const piece *now = &none;
+  if (!w->began && own.count > 0)
+    now = &own;
+  else if (w->next != NULL) {
+    now = w->next;
+    w->next = now->next;
+  }
+  w->began = true;
+  *block = cpb_rows(now->data, of->dtype, now->count, of->d);
+  return CPB_OK;
+}
+
+static cpb_status rewind_blocks(cpb_source *source, cpb_error *error) {
+  (void)error;
+  walk *w = source->self;
+  w->next = w->rows->pieces;
+  w->began = false;
+  return CPB_OK;
+}
+
+static cpb_source source_of(const sql_rows *rows, walk *w) {
+  const head *of = &rows->head;
+  if (rows->pieces == NULL) return cpb_source_from_view(cpb_rows(rows->data, of->dtype, of->count, of->d));
+  *w = (walk){.rows = rows};
+  return (cpb_source){.size = sizeof(cpb_source),
+                      .cols = of->d,
+                      .dtype = of->dtype,
+                      .rows = of->count,
+                      .next = next_block,
+                      .rewind = rewind_blocks,
+                      .self = w};
 }
 
 static cpb_status map_text(const cpb_map *map, const cpb_map_fit_options *options,
@@ -268,7 +418,8 @@ static cpb_status map_text(const cpb_map *map, const cpb_map_fit_options *option
 }
 
 static cpb_status fit_map(const sql_rows *rows, const cpb_exec *exec, char **text, cpb_error *error) {
-  cpb_source source = source_of(rows);
+  walk w;
+  cpb_source source = source_of(rows, &w);
   cpb_map_fit_options options;
   cpb_map_fit_report report = {.size = sizeof report};
   cpb_map *map = NULL;
@@ -303,7 +454,8 @@ static cpb_status name_support(const sql_rows *rows, cpb_model **model, cpb_erro
 
 static cpb_status fit_model(const sql_rows *rows, double nu, const cpb_exec *exec, char **text,
                             cpb_error *error) {
-  cpb_source source = source_of(rows);
+  walk w;
+  cpb_source source = source_of(rows, &w);
   cpb_model_fit_options options;
   cpb_model *model = NULL;
   cpb_model_fit_options_init(&options, sizeof options);

@@ -32,13 +32,25 @@ void sql_rows_free(sql_rows *rows);
 cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, const sql_settings *settings,
                         cpb_error *error);
 
-/* Adds all rows of `from`. */
+/* Adds copies of all rows of `from`. */
 cpb_status sql_rows_merge(sql_rows *rows, const sql_rows *from, cpb_error *error);
 
-/* The state as bytes, for another process on the same machine. */
-size_t sql_rows_size(const sql_rows *rows);
-void sql_rows_write(const sql_rows *rows, void *bytes);
-cpb_status sql_rows_read(const void *bytes, size_t size, sql_rows **rows, cpb_error *error);
+/* Moves all rows of `from`, which has none afterwards, without copying them. */
+cpb_status sql_rows_take(sql_rows *rows, sql_rows *from, cpb_error *error);
+
+/* The state as bytes, for another process on the same machine: three parts, to be stored one after the other. ENOMEM: the rows,
+ * taken from several states, have no memory to be stored in one block. */
+typedef struct sql_part {
+  const void *bytes;
+  size_t size;
+} sql_part;
+enum { SQL_PARTS = 3 };
+cpb_status sql_rows_parts(sql_rows *rows, sql_part parts[SQL_PARTS], cpb_error *error);
+
+/* A state from these bytes: a copy, or with `release` the bytes themselves, aligned to 8 bytes, until release(bytes, size). Where
+ * this fails, they remain the caller's. */
+cpb_status sql_rows_read(void *bytes, size_t size, void (*release)(void *bytes, size_t size), sql_rows **rows,
+                         cpb_error *error);
 
 /* The JSON of a map or a model; free *text with cpb_free. Support vectors are listed by row number, or not at all if
  * rows have no numbers. Reorders the rows, so that another fit of the same state gives the same result. */

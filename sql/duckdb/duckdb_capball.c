@@ -1,15 +1,14 @@
 /* DuckDB extension by the C API: LOAD 'capball.duckdb_extension'. Vectors are FLOAT[] or DOUBLE[]; arrays of fixed length
  * are cast to them. */
-#define DUCKDB_EXTENSION_NAME capball
-#include <duckdb_extension.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "duckdb_api.h"
 #include "sql_calls.h"
 #include "sql_error.h"
 #include "sql_rows.h"
 
-DUCKDB_EXTENSION_EXTERN
+static duckdb_functions duckdb; /* set when the extension is loaded */
 
 /* ---- columns of a chunk ---- */
 
@@ -19,11 +18,11 @@ typedef struct column {
 } column;
 
 static column column_of(duckdb_vector vector) {
-  return (column){duckdb_vector_get_validity(vector), duckdb_vector_get_data(vector)};
+  return (column){duckdb.vector_get_validity(vector), duckdb.vector_get_data(vector)};
 }
 
 static bool is_valid(const column *c, idx_t row) {
-  return c->valid == NULL || duckdb_validity_row_is_valid(c->valid, row);
+  return c->valid == NULL || duckdb.validity_row_is_valid(c->valid, row);
 }
 
 /* A column of lists of numbers. */
@@ -33,7 +32,7 @@ typedef struct lists {
 } lists;
 
 static lists lists_of(duckdb_vector vector, cpb_dtype dtype) {
-  return (lists){column_of(vector), column_of(duckdb_list_vector_get_child(vector)), dtype};
+  return (lists){column_of(vector), column_of(duckdb.list_vector_get_child(vector)), dtype};
 }
 
 static duckdb_list_entry entry_at(const lists *l, idx_t row) {
@@ -53,8 +52,8 @@ static cpb_status row_at(const lists *l, idx_t row, const char *name, cpb_view *
 
 static const char *text_at(const column *c, idx_t row, size_t *length) {
   duckdb_string_t *text = (duckdb_string_t *)c->data + row;
-  *length = duckdb_string_t_length(*text);
-  return duckdb_string_t_data(text);
+  *length = duckdb.string_t_length(*text);
+  return duckdb.string_t_data(text);
 }
 
 /* ---- scalar functions ---- */
@@ -94,33 +93,33 @@ typedef struct results {
 
 static results results_of(duckdb_vector output, const scalar *f) {
   results r = {.whole = output, .dtype = f->call->result == SQL_DOUBLES ? CPB_F64 : f->dtype};
-  if (f->call->result == SQL_NUMBER) r.numbers = duckdb_vector_get_data(output);
-  if (f->call->result == SQL_TRUTH) r.truths = duckdb_vector_get_data(output);
+  if (f->call->result == SQL_NUMBER) r.numbers = duckdb.vector_get_data(output);
+  if (f->call->result == SQL_TRUTH) r.truths = duckdb.vector_get_data(output);
   if (f->call->result == SQL_VECTOR || f->call->result == SQL_DOUBLES) r.list = output;
   if (f->call->result == SQL_CAP) {
-    r.list = duckdb_struct_vector_get_child(output, 0);
-    r.numbers = duckdb_vector_get_data(duckdb_struct_vector_get_child(output, 1));
+    r.list = duckdb.struct_vector_get_child(output, 0);
+    r.numbers = duckdb.vector_get_data(duckdb.struct_vector_get_child(output, 1));
   }
-  if (r.list != NULL) r.entries = duckdb_vector_get_data(r.list);
+  if (r.list != NULL) r.entries = duckdb.vector_get_data(r.list);
   return r;
 }
 
 /* Rows of `length` numbers at the end of the list; NULL when out of memory. */
 static void *grow(results *r, idx_t rows, size_t length) {
   idx_t at = r->used, size = at + rows * length;
-  if (duckdb_list_vector_reserve(r->list, size) != DuckDBSuccess) return NULL;
-  duckdb_list_vector_set_size(r->list, size);
+  if (duckdb.list_vector_reserve(r->list, size) != DuckDBSuccess) return NULL;
+  duckdb.list_vector_set_size(r->list, size);
   r->used = size;
-  return (char *)duckdb_vector_get_data(duckdb_list_vector_get_child(r->list)) +
+  return (char *)duckdb.vector_get_data(duckdb.list_vector_get_child(r->list)) +
          at * cpb_dtype_size(r->dtype);
 }
 
 static void put_null(results *r, idx_t row) {
-  duckdb_vector_ensure_validity_writable(r->whole);
-  duckdb_validity_set_row_invalid(duckdb_vector_get_validity(r->whole), row);
+  duckdb.vector_ensure_validity_writable(r->whole);
+  duckdb.validity_set_row_invalid(duckdb.vector_get_validity(r->whole), row);
   if (r->list == NULL) return;
-  duckdb_vector_ensure_validity_writable(r->list);
-  duckdb_validity_set_row_invalid(duckdb_vector_get_validity(r->list), row);
+  duckdb.vector_ensure_validity_writable(r->list);
+  duckdb.validity_set_row_invalid(duckdb.vector_get_validity(r->list), row);
   r->entries[row] = (duckdb_list_entry){r->used, 0};
 }
 
@@ -131,10 +130,10 @@ typedef struct given {
 } given;
 
 static given given_of(const scalar *f, duckdb_data_chunk input) {
-  given g = {.texts = column_of(duckdb_data_chunk_get_vector(input, 0)),
-             .x = lists_of(duckdb_data_chunk_get_vector(input, 1), f->dtype)};
-  if (f->call->third == SQL_RADIUS) g.radii = column_of(duckdb_data_chunk_get_vector(input, 2));
-  if (f->call->third == SQL_QUERY) g.q = lists_of(duckdb_data_chunk_get_vector(input, 2), f->dtype);
+  given g = {.texts = column_of(duckdb.data_chunk_get_vector(input, 0)),
+             .x = lists_of(duckdb.data_chunk_get_vector(input, 1), f->dtype)};
+  if (f->call->third == SQL_RADIUS) g.radii = column_of(duckdb.data_chunk_get_vector(input, 2));
+  if (f->call->third == SQL_QUERY) g.q = lists_of(duckdb.data_chunk_get_vector(input, 2), f->dtype);
   return g;
 }
 
@@ -195,8 +194,8 @@ static cpb_status answer_matrix(const scalar *f, const given *g, cache *c, resul
 }
 
 static void call_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-  const scalar *f = duckdb_scalar_function_get_extra_info(info);
-  idx_t rows = duckdb_data_chunk_get_size(input);
+  const scalar *f = duckdb.scalar_function_get_extra_info(info);
+  idx_t rows = duckdb.data_chunk_get_size(input);
   given g = given_of(f, input);
   results r = results_of(output, f);
   cache c = {0};
@@ -212,7 +211,7 @@ static void call_scalar(duckdb_function_info info, duckdb_data_chunk input, duck
         put_null(&r, i);
     }
   sql_object_free(c.object);
-  if (status != CPB_OK) duckdb_scalar_function_set_error(info, sql_message(&error));
+  if (status != CPB_OK) duckdb.scalar_function_set_error(info, sql_message(&error));
 }
 
 /* ---- aggregates ---- */
@@ -264,10 +263,10 @@ typedef struct rows_given {
 
 static rows_given rows_of(const collector *f, duckdb_data_chunk input) {
   idx_t next = 1;
-  rows_given g = {.x = lists_of(duckdb_data_chunk_get_vector(input, 0), f->dtype)};
-  if (f->of->goal) g.goal = column_of(duckdb_data_chunk_get_vector(input, next++));
-  if (f->of->nu) g.nu = column_of(duckdb_data_chunk_get_vector(input, next++));
-  if (f->of->row) g.row = column_of(duckdb_data_chunk_get_vector(input, next++));
+  rows_given g = {.x = lists_of(duckdb.data_chunk_get_vector(input, 0), f->dtype)};
+  if (f->of->goal) g.goal = column_of(duckdb.data_chunk_get_vector(input, next++));
+  if (f->of->nu) g.nu = column_of(duckdb.data_chunk_get_vector(input, next++));
+  if (f->of->row) g.row = column_of(duckdb.data_chunk_get_vector(input, next++));
   return g;
 }
 
@@ -291,15 +290,15 @@ static cpb_status add_row(const collector *f, const rows_given *g, idx_t row, sq
 }
 
 static void update(duckdb_function_info info, duckdb_data_chunk input, duckdb_aggregate_state *states) {
-  const collector *f = duckdb_aggregate_function_get_extra_info(info);
+  const collector *f = duckdb.aggregate_function_get_extra_info(info);
   rows_given g = rows_of(f, input);
   cpb_error error;
   cpb_status status = CPB_OK;
-  idx_t rows = duckdb_data_chunk_get_size(input);
+  idx_t rows = duckdb.data_chunk_get_size(input);
   for (idx_t i = 0; i < rows && status == CPB_OK; i++)
     if (is_valid(&g.x.entries, i) && is_valid(&g.goal, i) && is_valid(&g.nu, i) && is_valid(&g.row, i))
       status = add_row(f, &g, i, (sql_rows **)states[i], &error);
-  if (status != CPB_OK) duckdb_aggregate_function_set_error(info, error.text);
+  if (status != CPB_OK) duckdb.aggregate_function_set_error(info, error.text);
 }
 
 static void combine(duckdb_function_info info, duckdb_aggregate_state *source, duckdb_aggregate_state *target,
@@ -314,43 +313,43 @@ static void combine(duckdb_function_info info, duckdb_aggregate_state *source, d
     else
       status = sql_rows_merge(*to, *from, &error);
   }
-  if (status != CPB_OK) duckdb_aggregate_function_set_error(info, error.text);
+  if (status != CPB_OK) duckdb.aggregate_function_set_error(info, error.text);
 }
 
 static void finalize(duckdb_function_info info, duckdb_aggregate_state *source, duckdb_vector result,
                      idx_t count, idx_t offset) {
-  const collector *f = duckdb_aggregate_function_get_extra_info(info);
+  const collector *f = duckdb.aggregate_function_get_extra_info(info);
   cpb_error error;
   for (idx_t i = 0; i < count; i++) {
     sql_rows *rows = *(sql_rows **)source[i];
     char *text = NULL;
     if (rows == NULL) {
-      duckdb_vector_ensure_validity_writable(result);
-      duckdb_validity_set_row_invalid(duckdb_vector_get_validity(result), offset + i);
+      duckdb.vector_ensure_validity_writable(result);
+      duckdb.validity_set_row_invalid(duckdb.vector_get_validity(result), offset + i);
     } else if (sql_rows_fit(rows, f->of->fit, NULL, &text, &error) == CPB_OK)
-      duckdb_vector_assign_string_element(result, offset + i, text);
+      duckdb.vector_assign_string_element(result, offset + i, text);
     else
-      duckdb_aggregate_function_set_error(info, error.text);
+      duckdb.aggregate_function_set_error(info, error.text);
     cpb_free(text);
   }
 }
 
 /* ---- registration ---- */
 
-static duckdb_logical_type simple(duckdb_type type) { return duckdb_create_logical_type(type); }
+static duckdb_logical_type simple(duckdb_type type) { return duckdb.create_logical_type(type); }
 
 static duckdb_logical_type list_type(cpb_dtype dtype) {
   duckdb_logical_type element = simple(dtype == CPB_F32 ? DUCKDB_TYPE_FLOAT : DUCKDB_TYPE_DOUBLE);
-  duckdb_logical_type list = duckdb_create_list_type(element);
-  duckdb_destroy_logical_type(&element);
+  duckdb_logical_type list = duckdb.create_list_type(element);
+  duckdb.destroy_logical_type(&element);
   return list;
 }
 
 static duckdb_logical_type cap_type(cpb_dtype dtype) {
   duckdb_logical_type members[2] = {list_type(dtype), simple(DUCKDB_TYPE_DOUBLE)};
   const char *names[2] = {"p", "b"};
-  duckdb_logical_type cap = duckdb_create_struct_type(members, names, 2);
-  for (int i = 0; i < 2; i++) duckdb_destroy_logical_type(&members[i]);
+  duckdb_logical_type cap = duckdb.create_struct_type(members, names, 2);
+  for (int i = 0; i < 2; i++) duckdb.destroy_logical_type(&members[i]);
   return cap;
 }
 
@@ -365,83 +364,99 @@ static duckdb_logical_type result_type(sql_result result, cpb_dtype dtype) {
 }
 
 static void scalar_parameter(duckdb_scalar_function function, duckdb_logical_type type) {
-  duckdb_scalar_function_add_parameter(function, type);
-  duckdb_destroy_logical_type(&type);
+  duckdb.scalar_function_add_parameter(function, type);
+  duckdb.destroy_logical_type(&type);
 }
 
 static bool add_scalar(duckdb_scalar_function_set set, const sql_call *call, cpb_dtype dtype) {
   scalar *f = malloc(sizeof *f);
   if (f == NULL) return false;
   *f = (scalar){call, dtype};
-  duckdb_scalar_function function = duckdb_create_scalar_function();
-  duckdb_scalar_function_set_name(function, call->name);
-  duckdb_scalar_function_set_extra_info(function, f, free);
-  duckdb_scalar_function_set_function(function, call_scalar);
+  duckdb_scalar_function function = duckdb.create_scalar_function();
+  duckdb.scalar_function_set_name(function, call->name);
+  duckdb.scalar_function_set_extra_info(function, f, free);
+  duckdb.scalar_function_set_function(function, call_scalar);
   scalar_parameter(function, simple(DUCKDB_TYPE_VARCHAR));
   scalar_parameter(function, list_type(dtype));
   if (call->third == SQL_RADIUS) scalar_parameter(function, simple(DUCKDB_TYPE_DOUBLE));
   if (call->third == SQL_QUERY) scalar_parameter(function, list_type(dtype));
   duckdb_logical_type result = result_type(call->result, dtype);
-  duckdb_scalar_function_set_return_type(function, result);
-  duckdb_destroy_logical_type(&result);
-  bool added = duckdb_add_scalar_function_to_set(set, function) == DuckDBSuccess;
-  duckdb_destroy_scalar_function(&function);
+  duckdb.scalar_function_set_return_type(function, result);
+  duckdb.destroy_logical_type(&result);
+  bool added = duckdb.add_scalar_function_to_set(set, function) == DuckDBSuccess;
+  duckdb.destroy_scalar_function(&function);
   return added;
 }
 
 static bool register_call(duckdb_connection connection, const sql_call *call) {
-  duckdb_scalar_function_set set = duckdb_create_scalar_function_set(call->name);
+  duckdb_scalar_function_set set = duckdb.create_scalar_function_set(call->name);
   bool added = add_scalar(set, call, CPB_F32) && add_scalar(set, call, CPB_F64) &&
-               duckdb_register_scalar_function_set(connection, set) == DuckDBSuccess;
-  duckdb_destroy_scalar_function_set(&set);
+               duckdb.register_scalar_function_set(connection, set) == DuckDBSuccess;
+  duckdb.destroy_scalar_function_set(&set);
   return added;
 }
 
 static void aggregate_parameter(duckdb_aggregate_function function, duckdb_logical_type type) {
-  duckdb_aggregate_function_add_parameter(function, type);
-  duckdb_destroy_logical_type(&type);
+  duckdb.aggregate_function_add_parameter(function, type);
+  duckdb.destroy_logical_type(&type);
 }
 
 static bool add_aggregate(duckdb_aggregate_function_set set, const aggregate *of, cpb_dtype dtype) {
   collector *f = malloc(sizeof *f);
   if (f == NULL) return false;
   *f = (collector){of, dtype};
-  duckdb_aggregate_function function = duckdb_create_aggregate_function();
-  duckdb_aggregate_function_set_name(function, of->name);
-  duckdb_aggregate_function_set_extra_info(function, f, free);
-  duckdb_aggregate_function_set_functions(function, state_size, state_init, update, combine, finalize);
-  duckdb_aggregate_function_set_destructor(function, state_destroy);
+  duckdb_aggregate_function function = duckdb.create_aggregate_function();
+  duckdb.aggregate_function_set_name(function, of->name);
+  duckdb.aggregate_function_set_extra_info(function, f, free);
+  duckdb.aggregate_function_set_functions(function, state_size, state_init, update, combine, finalize);
+  duckdb.aggregate_function_set_destructor(function, state_destroy);
   aggregate_parameter(function, list_type(dtype));
   if (of->goal) aggregate_parameter(function, simple(DUCKDB_TYPE_VARCHAR));
   if (of->nu) aggregate_parameter(function, simple(DUCKDB_TYPE_DOUBLE));
   if (of->row) aggregate_parameter(function, simple(DUCKDB_TYPE_BIGINT));
   duckdb_logical_type text = simple(DUCKDB_TYPE_VARCHAR);
-  duckdb_aggregate_function_set_return_type(function, text);
-  duckdb_destroy_logical_type(&text);
-  bool added = duckdb_add_aggregate_function_to_set(set, function) == DuckDBSuccess;
-  duckdb_destroy_aggregate_function(&function);
+  duckdb.aggregate_function_set_return_type(function, text);
+  duckdb.destroy_logical_type(&text);
+  bool added = duckdb.add_aggregate_function_to_set(set, function) == DuckDBSuccess;
+  duckdb.destroy_aggregate_function(&function);
   return added;
 }
 
 /* All aggregates of this name, which are neighbours in the table. */
 static bool register_aggregates(duckdb_connection connection, const char *name) {
-  duckdb_aggregate_function_set set = duckdb_create_aggregate_function_set(name);
+  duckdb_aggregate_function_set set = duckdb.create_aggregate_function_set(name);
   bool added = true;
   for (size_t i = 0; i < AGGREGATES; i++)
     if (strcmp(aggregates[i].name, name) == 0)
       added =
           added && add_aggregate(set, &aggregates[i], CPB_F32) && add_aggregate(set, &aggregates[i], CPB_F64);
-  added = added && duckdb_register_aggregate_function_set(connection, set) == DuckDBSuccess;
-  duckdb_destroy_aggregate_function_set(&set);
+  added = added && duckdb.register_aggregate_function_set(connection, set) == DuckDBSuccess;
+  duckdb.destroy_aggregate_function_set(&set);
   return added;
 }
 
-DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info info,
-                            struct duckdb_extension_access *access) {
+static bool register_all(duckdb_connection connection) {
   bool added = register_aggregates(connection, "capball_fit") &&
                register_aggregates(connection, "capball_enclosing_ball") &&
                register_aggregates(connection, "capball_svdd");
   for (size_t i = 0; added && i < SQL_CALLS; i++) added = register_call(connection, &sql_calls[i]);
+  return added;
+}
+
+/* Called by DuckDB, which finds it by its name. */
+__attribute__((visibility("default"))) bool capball_init_c_api(duckdb_extension_info info,
+                                                               struct duckdb_extension_access *access);
+bool capball_init_c_api(duckdb_extension_info info, struct duckdb_extension_access *access) {
+  const duckdb_functions *functions = access->get_api(info, DUCKDB_API_VERSION);
+  duckdb_connection connection;
+  if (functions == NULL) return false;
+  duckdb = *functions;
+  if (duckdb.connect(*access->get_database(info), &connection) == DuckDBError) {
+    access->set_error(info, "capball: no connection to the database");
+    return false;
+  }
+  bool added = register_all(connection);
+  duckdb.disconnect(&connection);
   if (!added) access->set_error(info, "capball: the functions could not be registered");
   return added;
 }

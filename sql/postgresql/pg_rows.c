@@ -7,6 +7,7 @@
 #include <utils/memutils.h>
 
 #include "pg_error.h"
+#include "pg_exchange.h"
 #include "sql_error.h"
 #include "sql_rows.h"
 
@@ -109,33 +110,22 @@ Datum capball_merge(PG_FUNCTION_ARGS) {
     state = held_new(context);
     state->rows = piece->rows;
     piece->rows = NULL;
-  } else if (piece->rows != NULL && sql_rows_merge(state->rows, piece->rows, &error) != CPB_OK)
+  } else if (piece->rows != NULL && sql_rows_take(state->rows, piece->rows, &error) != CPB_OK)
     pg_report(&error);
   PG_RETURN_POINTER(state);
 }
 
 PG_FUNCTION_INFO_V1(capball_serialize);
 Datum capball_serialize(PG_FUNCTION_ARGS) {
-  held *state = (held *)PG_GETARG_POINTER(0);
   context_of_state(fcinfo);
-  Size size = VARHDRSZ + sql_rows_size(state->rows);
-  if (size > MaxAllocSize)
-    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the rows of one process exceed 1 GB"),
-                    errhint("SET max_parallel_workers_per_gather = 0, or more workers.")));
-  bytea *bytes = palloc(size);
-  SET_VARSIZE(bytes, size);
-  sql_rows_write(state->rows, VARDATA(bytes));
-  PG_RETURN_BYTEA_P(bytes);
+  PG_RETURN_BYTEA_P(pg_exchange_send(((held *)PG_GETARG_POINTER(0))->rows));
 }
 
 PG_FUNCTION_INFO_V1(capball_deserialize);
 Datum capball_deserialize(PG_FUNCTION_ARGS) {
-  bytea *bytes = PG_GETARG_BYTEA_PP(0);
-  cpb_error error;
   context_of_state(fcinfo);
   held *state = held_new(CurrentMemoryContext);
-  if (sql_rows_read(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &state->rows, &error) != CPB_OK)
-    pg_report(&error);
+  state->rows = pg_exchange_receive(PG_GETARG_BYTEA_PP(0));
   PG_RETURN_POINTER(state);
 }
 

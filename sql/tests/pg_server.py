@@ -63,8 +63,8 @@ class Server:
         home = config.parent.parent
         if home.is_relative_to("/usr/lib"): # programs and share are in different trees, found relative to each other
             tree = self.folder / "tree"
-            for folder in (home, Path(ask(config, "--sharedir"))):
-                shutil.copytree(folder, tree / folder.relative_to("/"), symlinks=False, ignore_dangling_symlinks=True)
+            for folder, copy in ((home / "bin", shutil.copy2), (home / "lib", os.symlink), (Path(ask(config, "--sharedir")), os.symlink)):
+                shutil.copytree(folder, tree / folder.relative_to("/"), copy_function=copy, ignore_dangling_symlinks=True)
             subprocess.run([*make, f"PG_CONFIG={config}", f"DESTDIR={tree}", "install"], cwd=place, check=True)
             return tree / config.parent.relative_to("/")
         package = home.parent # its libraries are in a folder beside it

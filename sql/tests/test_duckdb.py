@@ -1,5 +1,9 @@
 import doctest
+import json
+import os
 import subprocess
+import sys
+import threading
 
 import duckdb
 import numpy as np
@@ -8,24 +12,34 @@ import pytest
 
 import capball
 import capball.duckdb
-from conftest import BUILD, FULL, full_only, sorted_rows, up_to_checksum, without_list
+from conftest import BUILD, FULL, ROOT, full_only, sorted_rows, up_to_checksum, without_list
 
 
 EXTENSION = BUILD / "duckdb" / "capball.duckdb_extension"
 
 
-@pytest.fixture(params=["python", "extension"])
+@pytest.fixture(scope="module", params=["python", "extension"])
 def con(request):
-    """The functions of the Python package, and those of the extension."""
-    if request.param == "extension" and not EXTENSION.exists():
-        pytest.skip("the DuckDB extension is not built")
+    """The functions in Python, and those of the extension."""
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute("SET threads = 4")
         if request.param == "python":
-            capball.duckdb.register(connection)
+            capball.duckdb.register(connection, extension=False)
         else:
             connection.execute(f"LOAD '{EXTENSION}'")
         yield connection
+
+
+def has_extension(con):
+    return one(con, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'") > 0
+
+
+def test_the_package_loads_its_extension_where_that_is_allowed():
+    for allowed in ("true", "false"):
+        with duckdb.connect(config={"allow_unsigned_extensions": allowed}) as con:
+            capball.duckdb.register(con)
+            assert has_extension(con) == (allowed == "true")
+            assert one(con, """SELECT capball_inside('{"ball": {"c": [0, 0], "r": 1}}', [0.5, 0.8]::FLOAT[2])""") is True
 
 
 def table_of(rows):
@@ -33,10 +47,10 @@ def table_of(rows):
     return pa.table({"row": np.arange(len(rows)), "x": lists})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table(con, rows):
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute("CREATE TABLE t AS SELECT * FROM t")
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE t AS SELECT * FROM given")
     con.execute("CREATE TABLE lists AS SELECT row, x::FLOAT[] AS x FROM t")
     return con
 
@@ -64,10 +78,10 @@ def test_balls_without_row_numbers_are_those_of_sorted_rows(table, rows, command
 
 
 def test_row_numbers_and_rows_stay_together_in_parallel(con, command):
-    rows = np.random.default_rng(11).normal(size=(400_000, 3)).astype(np.float32)
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute("CREATE TABLE t AS SELECT * FROM t")
-    assert one(con, "SELECT capball_enclosing_ball(x, row) FROM t") == command.ball(rows)
+    rows = np.random.default_rng(11).normal(size=(250_000, 3)).astype(np.float32) # three groups of rows
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute("CREATE TABLE large AS SELECT * FROM given")
+    assert one(con, "SELECT capball_enclosing_ball(x, row) FROM large") == command.ball(rows)
 
 
 def test_groups(table, rows, command):
@@ -99,7 +113,7 @@ def test_scores_reasons_and_membership(table, rows):
 
 
 def test_a_map_for_each_row(table, rows):
-    table.execute("CREATE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
+    table.execute("CREATE OR REPLACE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
     got = table.execute("SELECT row, capball_embed(map, x) AS y FROM t, m WHERE g = row % 5 ORDER BY row").fetchnumpy()["y"]
     wanted = np.empty((len(rows), rows.shape[1] + 1), np.float32)
     for g in range(5):
@@ -128,6 +142,11 @@ def hostile(text, model):
     yield "checksum", f"SELECT capball_embed($1, {x})", text.replace('"scale": ', '"scale": 1')
     yield 'wanted a "map"', f"SELECT capball_embed($1, {x})", model
     yield "radi", f"SELECT capball_query($1, {x}, -1)", text
+    yield "too large|range", "SELECT capball_score($1, [1,2,3,4,5,1e308]::DOUBLE[])", model
+    yield "nested too deeply", f"SELECT capball_inside($1, {x})", "[" * 100000
+    rng = np.random.default_rng(3)
+    for size in range(1, 40, 3):
+        yield "map: ", f"SELECT capball_embed($1, {x})", rng.integers(1, 127, size).astype(np.uint8).tobytes().decode()
     yield "belongs to a map", f"SELECT capball_inside($1, {x})", '{"cap":{"p":[0,1],"b":0.5}}'
     yield "nu must be > 0", "SELECT capball_svdd(x, 0) FROM t"
     yield "nu must", "SELECT capball_svdd(x, 2) FROM t"
@@ -139,7 +158,7 @@ def hostile(text, model):
 
 
 def test_the_extension_also_takes_doubles(table, rows, command):
-    if not one(table, "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'capball_fit' AND function_type = 'aggregate'"):
+    if not has_extension(table):
         pytest.skip("functions in Python are for floats")
     assert one(table, "SELECT capball_fit(x::DOUBLE[]) FROM t") == command.map(rows.astype(float))
     assert one(table, "SELECT capball_fit(x ORDER BY row) FILTER (row < 100) FROM t") == command.map(rows[:100])
@@ -177,10 +196,92 @@ def test_hostile_input_is_an_error_with_a_message(table):
     assert one(table, "SELECT count(capball_embed($1, x)) FROM t", text) == 1500
 
 
+def test_an_interrupt_stops_a_query(table):
+    text = one(table, "SELECT capball_fit(x) FROM t")
+    timer = threading.Timer(0.3, table.interrupt)
+    timer.start()
+    with pytest.raises(duckdb.InterruptException):
+        one(table, "SELECT count(capball_embed($1, x)) FROM t, range(1000000)", text)
+    assert one(table, "SELECT count(capball_embed($1, x)) FROM t", text) == 1500
+
+
+# Allocations of the extension, of which one can be made to fail.
+FAILING = """
+#include <stdlib.h>
+static _Atomic long left = -1;
+void fail_after(long count) { left = count; }
+static int fails(void) { return left >= 0 && left-- == 0; }
+void *sometimes_malloc(size_t size) { return fails() ? NULL : malloc(size); }
+void *sometimes_calloc(size_t count, size_t size) { return fails() ? NULL : calloc(count, size); }
+void *sometimes_realloc(void *old, size_t size) { return fails() ? NULL : realloc(old, size); }
+"""
+FAILING_NAMES = """
+#include <stdlib.h>
+void *sometimes_malloc(size_t size);
+void *sometimes_calloc(size_t count, size_t size);
+void *sometimes_realloc(void *old, size_t size);
+#define malloc sometimes_malloc
+#define calloc sometimes_calloc
+#define realloc sometimes_realloc
+"""
+
+SANITIZED = """
+import ctypes, json, sys, duckdb
+con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+con.execute("LOAD '%s'")
+con.execute("CREATE TABLE t AS SELECT i AS row, [sin(i), cos(i), sin(2 * i), 1, i %% 7, i]::FLOAT[] AS x FROM range(5000) r(i)")
+con.execute("CREATE TABLE lists AS SELECT * FROM t")
+text, model = con.execute("SELECT capball_fit(x), capball_svdd(x, 0.1, row) FROM t").fetchall()[0]
+for sql, *arguments in json.load(open(sys.argv[1])):
+    try:
+        con.execute(sql, [{"TEXT": text, "MODEL": model}.get(a, a) for a in arguments]).fetchall()
+        print("no error:", sql)
+    except duckdb.Error:
+        pass
+failed, fail_after = set(), ctypes.CDLL("%s").fail_after
+for sql in ("SELECT capball_fit(x, 'recall', row) FROM t", "SELECT capball_svdd(x, 0.1, row) FROM t", "SELECT capball_enclosing_ball(x) FROM t GROUP BY row %% 3",
+            "SELECT sum(capball_why($2, x)[1] + capball_embed($1, x)[1]) FROM t"):
+    for count in range(30):
+        fail_after(count)
+        try:
+            con.execute(sql, [text, model][:sql.count("$")]).fetchall()
+        except duckdb.Error as error:
+            assert "memory" in str(error), error
+            failed.add(sql)
+        fail_after(-1)
+assert len(failed) == 4, failed
+print(*con.execute("SELECT count(capball_embed($1, x)), count(capball_cap($1, x, 1)), count(capball_why($2, x)), count(capball_score($2, x)), "
+                   "count(capball_unembed($1, capball_embed($1, x))), count(capball_distance($1, capball_embed($1, x), x)) FROM t",
+                   [text, model]).fetchall()[0])
+"""
+
+
+def printed(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@full_only
+def test_the_address_sanitizer_finds_nothing(tmp_path):
+    """Neither with hostile input nor where memory is refused."""
+    (tmp_path / "failing.c").write_text(FAILING)
+    (tmp_path / "failing.h").write_text(FAILING_NAMES)
+    extension, compiler = tmp_path / "capball.duckdb_extension", ["gcc", "-g", "-O1", "-fsanitize=address", "-fPIC"]
+    subprocess.run([*compiler, "-c", "failing.c"], cwd=tmp_path, check=True)
+    subprocess.run([*compiler, "-shared", "-include", tmp_path / "failing.h", *[f"-I{ROOT / folder}" for folder in ("include", "src", "sql/common")],
+                    *(ROOT / "sql/common").glob("*.c"), ROOT / "sql/duckdb/duckdb_capball.c", tmp_path / "failing.o", BUILD / "libcapball.a",
+                    "-lz", "-lzstd", "-lm", "-o", tmp_path / "capball.so"], check=True)
+    subprocess.run([sys.executable, ROOT / "sql/duckdb/add_footer.py", tmp_path / "capball.so", extension, duckdb.sql("PRAGMA platform").fetchall()[0][0], "0"], check=True)
+    (tmp_path / "hostile.json").write_text(json.dumps([case[1:] for case in hostile("TEXT", "MODEL") if case[0] != "checksum"]))
+    preload = " ".join(printed("gcc", "-print-file-name=" + name) for name in ("libasan.so", "libstdc++.so.6"))
+    done = subprocess.run([sys.executable, "-c", SANITIZED % (extension, extension), tmp_path / "hostile.json"], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode == 0 and done.stdout.strip() == " ".join(["5000"] * 6), done.stdout[-2000:] + done.stderr[-4000:]
+
+
 def test_a_parquet_file_is_fitted_embedded_and_scored_in_one_statement(con, tmp_path):
-    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 20_000, 96)).astype(np.float32)
-    t = table_of(rows) # noqa: F841, read by DuckDB
-    con.execute(f"COPY t TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
+    rows = np.random.default_rng(5).normal(size=(1_000_000 if FULL else 5_000, 96)).astype(np.float32)
+    given = table_of(rows) # noqa: F841, read by DuckDB
+    con.execute(f"COPY given TO '{tmp_path}/rows.parquet' (FORMAT parquet)")
     con.execute(f"""COPY (WITH fitted AS MATERIALIZED (SELECT capball_fit(x) AS map, capball_enclosing_ball(x) AS ball FROM '{tmp_path}/rows.parquet')
                           SELECT row, capball_embed(map, x) AS y, capball_score(ball, x) AS score FROM '{tmp_path}/rows.parquet', fitted)
                     TO '{tmp_path}/embedded.parquet' (FORMAT parquet)""")

@@ -2,6 +2,7 @@ import json
 import math
 import os
 import subprocess
+import threading
 
 import apsw
 import numpy as np
@@ -158,6 +159,8 @@ def hostile(text, model, x):
     rng = np.random.default_rng(3)
     for size in range(1, 40):
         yield "map: ", "SELECT capball_embed(?, ?)", rng.integers(1, 127, size).astype(np.uint8).tobytes().decode(), x
+    for size in range(1, 40):
+        yield "map: ", "SELECT capball_embed(?, ?)", rng.integers(0, 256, size).astype(np.uint8).tobytes(), x
     for cut in range(0, len(text) - 3, 37):
         yield "map: ", "SELECT capball_embed(?, ?)", text[:cut], x
 
@@ -169,6 +172,34 @@ def test_hostile_input_is_an_error_with_a_message(table, rows):
     assert len(one(table, "SELECT capball_embed(?, ?)", text, rows[0].tobytes())) == 28
 
 
+def test_an_interrupt_stops_a_query(table, rows):
+    text = one(table, "SELECT capball_fit(x) FROM t")
+    timer = threading.Timer(0.3, table.interrupt)
+    timer.start()
+    with pytest.raises(apsw.InterruptError):
+        one(table, "SELECT count(capball_embed(?, a.x)) FROM t a, t b, t c", text)
+    assert one(table, "SELECT count(capball_embed(?, x)) FROM t", text) == len(rows)
+
+
+def little_memory():
+    yield f".load {EXTENSION}"
+    yield "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT json_array(i % 97, i % 89, i % 83, i) AS x FROM n;"
+    yield "SELECT length(capball_fit(x)) > 0 FROM t;"
+    yield "SELECT 'still here';"
+
+
+def test_no_memory_is_an_error_too():
+    """The shell of the system with ever more address space, until the fit succeeds."""
+    outcomes = []
+    for megabytes in range(8, 72, 4 if FULL else 9):
+        done = subprocess.run(["bash", "-c", f"ulimit -v {megabytes << 10}; exec sqlite3"], input="\n".join(little_memory()), capture_output=True, text=True, timeout=60)
+        assert done.returncode >= 0, (megabytes, done.stderr) # not by a signal
+        if "still here" in done.stdout:
+            outcomes.append("1\n" in done.stdout)
+            assert outcomes[-1] or done.stderr != ""
+    assert outcomes[-1] and not outcomes[0], outcomes
+
+
 def resident():
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -177,9 +208,9 @@ def resident():
 def test_no_memory_is_lost_over_many_calls(table, rows):
     text, x = one(table, "SELECT capball_fit(x) FROM t"), rows[0].tobytes()
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
-    calls = f"{numbers.format(100000 if FULL else 20000)} SELECT count(capball_embed(?, ?)), count(capball_cap(?, ?, 1)) FROM n"
-    changing = f"{numbers.format(1000)} SELECT count(capball_embed(? || substr('          ', 1, i % 7), ?)) FROM n"
-    groups = f"{numbers.format(1000)} SELECT count(m) FROM (SELECT capball_fit(json_array(i, j)) AS m FROM n, (SELECT 1 AS j UNION SELECT 2) GROUP BY i)"
+    calls = f"{numbers.format(100000 if FULL else 5000)} SELECT count(capball_embed(?, ?)), count(capball_cap(?, ?, 1)) FROM n"
+    changing = f"{numbers.format(1000 if FULL else 200)} SELECT count(capball_embed(? || substr('          ', 1, i % 7), ?)) FROM n"
+    groups = f"{numbers.format(1000 if FULL else 200)} SELECT count(m) FROM (SELECT capball_fit(json_array(i, j)) AS m FROM n, (SELECT 1 AS j UNION SELECT 2) GROUP BY i)"
 
     def work():
         one(table, calls, text, x, text, x)

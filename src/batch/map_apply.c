@@ -174,6 +174,30 @@ cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_
   return apply(&a, "y", "x", d + 1, d, exec, error);
 }
 
+void cpb_map_one_init(cpb_map_one *one, const cpb_map *map, bool embedding, cpb_dtype dtype) {
+  size_t d = map->options.d;
+  application a = {.rows = {.map = map,
+                            .one = embedding ? cpb_map_embed_row : cpb_map_unembed_row,
+                            .loops = cpb_loops_here(),
+                            .in = cpb_rows(NULL, dtype, 1, embedding ? d : d + 1),
+                            .out = cpb_rows_out(NULL, dtype, 1, embedding ? d + 1 : d)}};
+  if (map->whiten == NULL) plan(&a, false);
+  *one = (cpb_map_one){a.rows, a.job, a.loop};
+}
+
+cpb_status cpb_map_one_apply(const cpb_map_one *one, const void *in, void *out, cpb_error *error) {
+  cpb_first_fault fault;
+  cpb_map_rows rows = one->rows;
+  cpb_rows_job job = one->job;
+  cpb_first_fault_init(&fault);
+  rows.fault = &fault;
+  rows.in.data = job.in = in;
+  rows.out.data = job.out = out;
+  job.context = &rows;
+  one->loop(&job);
+  return cpb_first_fault_report(&fault, job.embedding ? "x" : "y", error);
+}
+
 static cpb_status new_plain_map(size_t d, double s, cpb_map **map, cpb_error *error) {
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);

@@ -47,6 +47,21 @@ void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row);
 /* Sets the row to NaN and records the fault. */
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault);
 
+/* ---- A map prepared for calls of one row each: what cpb_map_embed decides for all its rows is decided once. ---- */
+
+typedef struct cpb_map_one {
+  cpb_map_rows rows;
+  cpb_rows_job job;
+  cpb_rows_loop *loop; /* NULL: rows must go through cpb_map_embed or cpb_map_unembed */
+} cpb_map_one;
+
+/* dtype: f32 or f64, of both rows and results */
+void cpb_map_one_init(cpb_map_one *one, const cpb_map *map, bool embedding, cpb_dtype dtype);
+
+/* The image of a row, or its preimage; both are aligned, of the length the map demands, and do not overlap. Has the bits and the
+ * messages of cpb_map_embed and cpb_map_unembed. Thread-safe. */
+cpb_status cpb_map_one_apply(const cpb_map_one *one, const void *in, void *out, cpb_error *error);
+
 /* Whether the numbers are finite in the type. */
 static inline bool cpb_fits(cpb_dtype dtype, const double *x, size_t count) {
   double most = dtype == CPB_F32 ? (double)FLT_MAX : DBL_MAX;

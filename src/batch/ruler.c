@@ -45,18 +45,20 @@ static bool has_direct_loop(const cpb_ruler *ruler) {
 }
 
 /* |x-c| by a loop that reads rows of this type directly; same bits as by chunks. */
-static double direct_length(const cpb_ruler *ruler, size_t row) {
+static void direct_lengths(const cpb_ruler *ruler, size_t row, size_t count, double *lengths) {
   cpb_view x = ruler->x;
-  double square;
   const char *first = (const char *)x.data + row * x.stride * cpb_dtype_size(x.dtype);
-  ruler->loops->rows_dist2[x.dtype](first, x.stride, 1, x.cols, ruler->c, &square);
-  return sqrt(square);
+  ruler->loops->rows_dist2[x.dtype](first, x.stride, count, x.cols, ruler->c, lengths);
+  for (size_t i = 0; i < count; i++) lengths[i] = sqrt(lengths[i]);
 }
 
 static double round_length(const cpb_ruler *ruler, size_t row) {
   double sum = 0, buffer[CPB_CHUNK];
   const cpb_loops *loops = ruler->loops;
-  if (has_direct_loop(ruler)) return direct_length(ruler, row);
+  if (has_direct_loop(ruler)) {
+    direct_lengths(ruler, row, 1, &sum);
+    return sum;
+  }
   for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(ruler->x.cols, offset);
     const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
@@ -162,8 +164,18 @@ static double careful_length(const cpb_ruler *ruler, size_t row) {
   return ldexp(length_in(ruler, row, true, exponent), exponent);
 }
 
+void cpb_ruler_lengths(const cpb_ruler *ruler, size_t first, size_t count, double *lengths) {
+  if (is_round(ruler) && has_direct_loop(ruler)) {
+    direct_lengths(ruler, first, count, lengths);
+    return;
+  }
+  for (size_t i = 0; i < count; i++)
+    lengths[i] = is_round(ruler) ? round_length(ruler, first + i) : length_in(ruler, first + i, false, 0);
+}
+
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length) {
-  double known = is_round(ruler) ? round_length(ruler, row) : length_in(ruler, row, false, 0);
+  double known;
+  cpb_ruler_lengths(ruler, row, 1, &known);
   return cpb_ruler_length_known(ruler, row, known, length);
 }
 

@@ -21,6 +21,9 @@ typedef struct cpb_ruler {
  * at the end. */
 int cpb_ruler_length(const cpb_ruler *ruler, size_t row, double *length);
 
+/* The lengths of rows first .. first+count-1 for cpb_ruler_length_known, which corrects those out of range. */
+void cpb_ruler_lengths(const cpb_ruler *ruler, size_t first, size_t count, double *lengths);
+
 /* The same for a row whose |A(x - sign c)| is already `known`, as exactly as a double can hold it. */
 int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, double *length);
 

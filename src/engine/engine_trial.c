@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
-#include "engine/asked.h"
+#include "engine/engine_input.h"
 
 cpb_status cpb_survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows, k = s->k;
@@ -63,7 +63,7 @@ static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t c
   cpb_status status =
       hits == NULL || first == NULL ? cpb_fail_memory(error, "%zu candidates", n * count) : CPB_OK;
   for (size_t i = 0; i < n * count && status == CPB_OK; i++) first[i] = ids[i / count * C + i % count];
-  if (status == CPB_OK) status = cpb_asked_distances(s->base, s->queries, first, count, hits, exec, error);
+  if (status == CPB_OK) status = cpb_engine_distances(s->base, s->queries, first, count, hits, exec, error);
   for (size_t i = 0; i < n && status == CPB_OK; i++) {
     size_t found = 0;
     while (found < s->k && hits[i * count + found].value <= s->kth[i] * (1 + 1e-12)) found++;
@@ -127,8 +127,8 @@ static cpb_status ask_forms(const stored *of, const cpb_way *w, size_t count, ui
   if (asked == NULL) return cpb_fail_memory(error, "%zu queries", n);
   cpb_status status = CPB_OK;
   for (size_t form = 0; form < w->forms && status == CPB_OK; form++)
-    status = cpb_asked_queries(of->transform, of->s->queries, w->radii[form], true, asked + form * n * cols,
-                               exec, error);
+    status = cpb_engine_queries(of->transform, of->s->queries, w->radii[form], true, asked + form * n * cols,
+                                exec, error);
   if (status == CPB_OK) status = ask(of, asked, w->forms * n, count, ids, cost, exec, error);
   free(asked);
   return status;
@@ -142,7 +142,7 @@ static cpb_status find_own_radii(const cpb_survey *s, const uint64_t *ids, size_
   size_t n = s->queries.rows;
   cpb_hit *hits = malloc(n * count * sizeof *hits);
   if (hits == NULL) return cpb_fail_memory(error, "%zu candidates", n * count);
-  cpb_status status = cpb_asked_distances(s->base, s->queries, ids, count, hits, exec, error);
+  cpb_status status = cpb_engine_distances(s->base, s->queries, ids, count, hits, exec, error);
   for (size_t i = 0; i < n && status == CPB_OK; i++) {
     double kth = hits[i * count + s->k - 1].value;
     radii[i] = isinf(kth) ? s->radius : kth;
@@ -173,7 +173,7 @@ static cpb_status ask_again(const stored *of, const double *radii, size_t count,
   float *asked = malloc(s->queries.rows * cpb_transform_cols(of->transform) * sizeof *asked);
   if (asked == NULL) return cpb_fail_memory(error, "%zu queries", s->queries.rows);
   cpb_engine_cost second = {NAN, NAN, NAN, 0};
-  cpb_status status = cpb_asked_balls(of->transform, s->queries, radii, true, asked, exec, error);
+  cpb_status status = cpb_engine_balls(of->transform, s->queries, radii, true, asked, exec, error);
   if (status == CPB_OK) status = ask(of, asked, s->queries.rows, count, ids, &second, exec, error);
   cost->seconds += second.seconds;
   cost->query += second.query;
@@ -205,7 +205,7 @@ static cpb_status build_and_ask(const cpb_survey *s, const cpb_way *w, uint64_t 
   stored of = {.s = s, .seed = w->seed};
   cpb_status status = make_transform(s, w, &transform, exec, error);
   of.transform = transform;
-  if (status == CPB_OK) status = cpb_asked_rows(transform, s->base, true, &of.rows, exec, error);
+  if (status == CPB_OK) status = cpb_engine_rows(transform, s->base, true, &of.rows, exec, error);
   if (status == CPB_OK)
     status = w->twice ? ask_twice(&of, w, ids, cost, exec, error)
                       : ask_forms(&of, w, s->candidates, ids, cost, exec, error);

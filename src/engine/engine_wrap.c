@@ -5,7 +5,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/asked.h"
+#include "engine/engine_input.h"
 
 static cpb_status check_found(const uint64_t *ids, size_t queries, size_t count, size_t k, cpb_error *error) {
   for (size_t query = 0; query < queries; query++) {
@@ -39,7 +39,7 @@ static cpb_status open_wrapping(wrapping *w, const cpb_exec *exec, cpb_error *er
   if (w->asked == NULL || w->answer == NULL || w->ids == NULL || w->hits == NULL || w->radii == NULL)
     return cpb_fail_memory(error, "%zu queries", n);
   for (size_t i = 0; i < n * w->room; i++) w->ids[i] = CPB_NO_ROW;
-  cpb_status status = cpb_asked_rows(w->transform, w->base, false, &w->rows, exec, error);
+  cpb_status status = cpb_engine_rows(w->transform, w->base, false, &w->rows, exec, error);
   w->question.rows = cpb_rows(w->rows, CPB_F32, w->base.rows, cols);
   w->question.queries = cpb_rows(w->asked, CPB_F32, n, cols);
   return status;
@@ -71,12 +71,12 @@ static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *
   size_t n = w->queries.rows, count = w->question.count;
   cpb_engine_cost cost;
   cpb_status status =
-      cpb_asked_balls(w->transform, w->queries, balls ? w->radii : NULL, false, w->asked, exec, error);
+      cpb_engine_balls(w->transform, w->queries, balls ? w->radii : NULL, false, w->asked, exec, error);
   if (status == CPB_OK) status = w->engine->ask(w->engine->self, &w->question, w->answer, &cost, exec, error);
   for (size_t i = 0; status == CPB_OK && i < n; i++)
     take(w->answer + i * count, count, w->ids + i * w->room, w->room);
   if (status == CPB_OK)
-    status = cpb_asked_distances(w->base, w->queries, w->ids, w->room, w->hits, exec, error);
+    status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->hits, exec, error);
   return status;
 }
 

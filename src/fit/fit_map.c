@@ -107,7 +107,9 @@ static cpb_status begin(fitting *f, const cpb_map_fit_options *options, cpb_map 
 
 static cpb_status find_statistics(fitting *f, cpb_error *error) {
   if (!f->p.statistics) return CPB_OK;
-  cpb_statistics_fit_options options = {.sample = f->o.sample, .seed = f->o.seed, .skip_bad = f->o.skip_bad};
+  bool sampled = f->o.s == 0 && cpb_goal_is_sampled(f->o.goal);
+  cpb_statistics_fit_options options = {
+      .sample = sampled ? f->o.sample : 0, .seed = f->o.seed, .skip_bad = f->o.skip_bad};
   cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
   if (status == CPB_OK && f->p.norms) status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
   f->report.rows = f->facts.rows;

@@ -282,6 +282,13 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   return cpb_model_new(&f->model, model, error);
 }
 
+/* Steps of a hundredth at the coarsest; those of a thousandth are what shares are printed with. */
+size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles) {
+  size_t count = n < 101 ? 101 : n < CPB_MODEL_QUANTILES ? n : CPB_MODEL_QUANTILES;
+  cpb_score_quantiles(scores, n, count, quantiles);
+  return count;
+}
+
 /* Quantiles of the scores of all rows, by one more pass; none where scores, which are squares, are no doubles. */
 static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
   cpb_error why = {0};
@@ -298,9 +305,8 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   if (count != f->count)
     return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
                     count);
-  cpb_score_quantiles(f->scores, f->count, CPB_MODEL_QUANTILES, quantiles);
   f->model.quantiles = quantiles;
-  f->model.quantile_count = CPB_MODEL_QUANTILES;
+  f->model.quantile_count = cpb_model_quantiles(f->scores, f->count, quantiles);
   return make_model(f, model, error);
 }
 

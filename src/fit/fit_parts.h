@@ -219,7 +219,11 @@ cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const
 
 /* ---- Shared by models from rows and models from pieces. ---- */
 
-enum { CPB_MODEL_QUANTILES = 101 };
+enum { CPB_MODEL_QUANTILES = 1001 };
+
+/* Quantiles of n >= 1 scores, all of them where n is 101 to 1001; sorts the scores and returns the number of quantiles.
+ *  quantiles  CPB_MODEL_QUANTILES numbers */
+size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles);
 
 /* EINVAL for data without a ball of radius > 0. */
 cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error);

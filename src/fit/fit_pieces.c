@@ -13,9 +13,8 @@ static cpb_status make_model(cpb_model_options *o, double *scores, size_t count,
   cpb_status status = cpb_check_ball(o, error);
   if (status != CPB_OK) return status;
   if (count > 0) {
-    cpb_score_quantiles(scores, count, CPB_MODEL_QUANTILES, quantiles);
     o->quantiles = quantiles;
-    o->quantile_count = CPB_MODEL_QUANTILES;
+    o->quantile_count = cpb_model_quantiles(scores, count, quantiles);
   }
   return cpb_model_new(o, model, error);
 }

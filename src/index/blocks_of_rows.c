@@ -16,16 +16,16 @@ size_t cpb_block_row_bytes(const cpb_index *index) { return whole_lines(BLOCK * 
 
 size_t cpb_block_code_bytes(const cpb_index *index) {
   if (!index->bytes) return 0;
-  return whole_lines(cpb_codes_bytes(cpb_bytes_words(index->options.cols)) + PANELS * sizeof(cpb_sieve_run) +
-                     BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
+  return whole_lines(cpb_codes_bytes(cpb_bytes_words(index->options.cols)) +
+                     PANELS * sizeof(cpb_byte_filter_run) + BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
 }
 
 void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes) {
-  block->rows = rows;
+  block->rows = block->room = rows;
   if (!index->bytes) return;
   char *at = codes + cpb_codes_bytes(cpb_bytes_words(index->options.cols));
   block->codes = (uint8_t *)codes;
-  block->panels = (cpb_sieve_run *)(void *)at;
+  block->panels = (cpb_byte_filter_run *)(void *)at;
   block->term = (int32_t *)(void *)(at + PANELS * sizeof *block->panels);
   block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
 }
@@ -33,7 +33,7 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
 /* ---- memory ---- */
 
 /* Memory of this size has large pages, which scans of the codes and the first write of rows are much faster with. */
-enum { LARGE = 2 << 20, SHARING = 64 /* blocks that share memory, at most */ };
+enum { LARGE = 2 << 20, SHARING = 512 /* blocks that share memory, at most */ };
 
 static size_t bytes_of(const cpb_index *index, size_t blocks) {
   return blocks * (cpb_block_row_bytes(index) + cpb_block_code_bytes(index));
@@ -125,6 +125,7 @@ static bool make_more(cpb_index *index, size_t blocks) {
 bool cpb_blocks_extend(cpb_index *index, size_t count) {
   size_t slots = index->slots + count, blocks = (slots + BLOCK - 1) / BLOCK;
   if (!cpb_blocks_reserve(index, slots) || !make_more(index, blocks)) return false;
+  for (size_t i = index->block_count; i < blocks; i++) index->blocks[i].rows = index->blocks[i].room;
   for (size_t i = index->slots / BLOCK; i < blocks; i++)
     index->blocks[i].count = slots - i * BLOCK < BLOCK ? slots - i * BLOCK : BLOCK;
   index->slots = slots;

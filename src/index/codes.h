@@ -1,4 +1,4 @@
-/* The codes of the rows of an index: those of the candidate filter (search/sieve.h), in panels. */
+/* The codes of the rows of an index: those of the candidate filter (search/byte_filter.h), in panels. */
 #ifndef CPB_INDEX_CODES_H
 #define CPB_INDEX_CODES_H
 
@@ -6,7 +6,7 @@
 
 /* Working memory for computing codes. */
 typedef struct cpb_coder {
-  cpb_sieve sieve; /* shares the centres of the index */
+  cpb_byte_filter byte_filter; /* shares the centres of the index */
 } cpb_coder;
 
 cpb_coder *cpb_coder_new(const cpb_index *index);
@@ -21,11 +21,12 @@ int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *blo
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
 
 /* The row of a term, as bounds need it. */
-cpb_sieve_row cpb_codes_row(const cpb_sieve *sieve, const cpb_sieve_run *run, int32_t term);
+cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
+                                  int32_t term);
 
 /* The thresholds of the rows of a panel for queries of 1/step `per_step`; they may be too low, never too high. */
-void cpb_codes_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, const int32_t *term,
-                          float per_step, int32_t *threshold);
+void cpb_codes_thresholds(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
+                          const int32_t *term, float per_step, int32_t *threshold);
 
 /* Bytes of the codes of a block, including those after them that loops may read. */
 static inline size_t cpb_codes_bytes(size_t words) {

@@ -72,13 +72,13 @@ static bool fill(cpb_index *index, const cpb_index_options *options) {
   index->options = *options;
   index->row_bytes = d * cpb_dtype_size(options->dtype);
   index->bytes = d >= FEW_COLUMNS && d <= CPB_GRID_MOST;
-  index->screen.loops = cpb_loops_here();
-  index->screen.metric = options->metric;
-  index->screen.d = d;
+  index->float_filter.loops = cpb_loops_here();
+  index->float_filter.metric = options->metric;
+  index->float_filter.d = d;
   index->center = cpb_zero_lines(d, sizeof *index->center);
   if (options->dtype != CPB_F64) index->center_f32 = cpb_zero_lines(d, sizeof *index->center_f32);
   if (index->center == NULL || (options->dtype != CPB_F64 && index->center_f32 == NULL)) return false;
-  return cpb_sieve_new(&index->sieve, &index->screen, 1) && make_shared(index);
+  return cpb_byte_filter_new(&index->byte_filter, &index->float_filter, 1) && make_shared(index);
 }
 
 cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_error *error) {
@@ -101,7 +101,7 @@ void cpb_index_free(cpb_index *index) {
   cpb_blocks_free(index);
   if (index->file != NULL) index->file_calls->close(index->file);
   cpb_coder_free(index->coder);
-  cpb_sieve_free(&index->sieve);
+  cpb_byte_filter_free(&index->byte_filter);
   free(index->center);
   free(index->center_f32);
   free_shared(index);
@@ -110,7 +110,7 @@ void cpb_index_free(cpb_index *index) {
 
 /* ---- codes of new rows ---- */
 
-/* Rows that are to be copied to the slots from `first` on. */
+/* Rows that are to be copied, or borrowed, to the slots from `first` on. */
 typedef struct added {
   size_t first;
   cpb_view view;
@@ -121,11 +121,16 @@ static const char *added_row(const added *rows, size_t slot) {
          (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
 }
 
-static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
+static void take_rows(const cpb_index *index, const added *rows, size_t block) {
   size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
   size_t to = block * BLOCK + index->blocks[block].count;
+  bool dense = rows->view.stride == rows->view.cols;
   if (from >= to) return;
-  if (rows->view.stride == rows->view.cols) {
+  if (index->options.borrow && dense && to - from == BLOCK) {
+    index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
+    return;
+  }
+  if (dense) {
     memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
     return;
   }
@@ -133,7 +138,7 @@ static void copy_rows(const cpb_index *index, const added *rows, size_t block) {
     memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
 }
 
-/* Copies rows and computes the codes of blocks, the first of them from a panel on. */
+/* Takes rows and computes the codes of blocks, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
   added rows;
@@ -164,7 +169,7 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = take_coder(c);
-  copy_rows(c->index, &c->rows, block);
+  take_rows(c->index, &c->rows, block);
   if (coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
@@ -175,7 +180,7 @@ static void code_block(void *arg, size_t task) {
 }
 
 int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
-  int fault = cpb_row_fault(index->screen.loops, rows, row);
+  int fault = cpb_row_fault(index->float_filter.loops, rows, row);
   if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
   for (size_t k = 0; k < rows.cols; k++)
     if (cpb_view_at(rows, row, k) != 0) return 0;
@@ -185,8 +190,8 @@ int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
 static void check_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task;
+  take_rows(c->index, &c->rows, block);
   cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
-  copy_rows(c->index, &c->rows, block);
   for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
     int fault = cpb_index_row_fault(c->index, rows, row);
     if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
@@ -478,16 +483,16 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
 
 /* Swaps all members that are read under the lock, except the next id. */
 static void exchange(cpb_index *index, cpb_index *other) {
-  enum { CHANGES = offsetof(cpb_index, screen) };
+  enum { CHANGES = offsetof(cpb_index, float_filter) };
   char *own = (char *)index + CHANGES, *fresh = (char *)other + CHANGES, kept[sizeof *index - CHANGES];
   uint64_t next_id = index->next_id;
   memcpy(kept, own, sizeof kept);
   memcpy(own, fresh, sizeof kept);
   memcpy(fresh, kept, sizeof kept);
   index->next_id = next_id;
-  index->sieve.screen = &index->screen;
-  other->sieve.screen = &other->screen;
-  cpb_coder_free(index->coder); /* it refers to the other's screen */
+  index->byte_filter.float_filter = &index->float_filter;
+  other->byte_filter.float_filter = &other->float_filter;
+  cpb_coder_free(index->coder); /* it refers to the other's float filter */
   index->coder = NULL;
 }
 

@@ -7,7 +7,7 @@
 
 #include "capball/advanced/index.h"
 #include "index/id_map.h"
-#include "search/sieve.h"
+#include "search/byte_filter.h"
 
 struct cpb_index_change;
 struct cpb_index_file;
@@ -22,11 +22,12 @@ typedef struct cpb_index_block {
   bool mapped;         /* the arrays below are those of a file */
   void *memory;        /* that this and the following blocks share; NULL: none begins here */
   size_t memory_bytes; /* mapped anonymously; 0: from malloc */
-  char *rows;
-  uint8_t *codes; /* this and the following are NULL in an index without codes */
-  int32_t *term;  /* of a position, see cpb_codes_row */
+  char *rows;          /* in `room`, in a file or, of a full block, where the caller has them */
+  char *room;          /* for rows that are copied; memory that is not used is never touched */
+  uint8_t *codes;      /* this and the following are NULL in an index without codes */
+  int32_t *term;       /* of a position, see cpb_codes_row */
   uint16_t *row_of;
-  cpb_sieve_run *panels;
+  cpb_byte_filter_run *panels;
 } cpb_index_block;
 
 /* Memory that searches reuse. */
@@ -67,8 +68,8 @@ struct cpb_index {
   cpb_index_shared *shared;
 
   /* Everything from here on changes, under the lock. */
-  cpb_screen screen; /* chosen from a sample of the rows, as is the centre of the codes */
-  cpb_sieve sieve;
+  cpb_float_filter float_filter; /* chosen from a sample of the rows, as is the centre of the codes */
+  cpb_byte_filter byte_filter;
   double *center;
   float *center_f32;
   size_t prepared; /* number of rows when they were chosen */

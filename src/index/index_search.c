@@ -213,10 +213,10 @@ static cpb_status search_lists(const cpb_seek_question *asked, const receiver *t
   size_t n = asked->queries.rows, d = asked->queries.cols, most = longest_list(asked->filter, n) + 1;
   list l = {asked, malloc(n * d * sizeof *l.q), malloc(most * sizeof *l.found),
             malloc(most * sizeof *l.slots)};
-  cpb_asked *known = malloc(n * sizeof *known);
+  cpb_query_scale *known = malloc(n * sizeof *known);
   cpb_status status = l.q == NULL || l.found == NULL || l.slots == NULL || known == NULL
                           ? cpb_fail_memory(error, "%zu queries", n)
-                          : cpb_asked_take(asked->index->options.metric, asked->queries, l.q, known, error);
+                          : cpb_query_take(asked->index->options.metric, asked->queries, l.q, known, error);
   for (size_t i = 0; status == CPB_OK && i < n; i++) status = search_list(&l, i, to, error);
   free(l.q);
   free(l.found);

@@ -18,14 +18,15 @@ enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 /* A query, in one part of the rows. */
 typedef struct seeker {
   cpb_seek_answer answer;
-  cpb_best farthest;   /* the k smallest upper bounds; unused with limits */
-  cpb_ranked *waiting; /* slots that may be results, with their lower bounds */
+  cpb_best farthest;    /* the k smallest upper bounds; unused with limits */
+  cpb_ranked *deferred; /* slots that may be results, with their lower bounds */
   size_t count;
   double bound; /* rows beyond it are not results */
   uint64_t wasted;
 } seeker;
 
-/* Queries of similar step, compared with a panel of rows in one call: whole panels of the sieve, at most BAND queries. */
+/* Queries of similar step, compared with a panel of rows in one call: whole panels of the byte filter, at most BAND
+ * queries. */
 typedef struct band {
   size_t first, count; /* positions in the order of queries */
   double step;
@@ -34,14 +35,14 @@ typedef struct band {
 typedef struct seek {
   const cpb_seek_question *asked;
   const cpb_index *index;
-  size_t n, groups, parts, room; /* groups: panels of the sieve */
+  size_t n, groups, parts, room; /* groups: panels of the byte filter */
   size_t shares;                 /* tasks are parts x shares of the bands */
   band *bands;
   size_t band_count;
-  cpb_sieve
-      sieve; /* the index's, with the grids of the queries; slots of queries are positions in the order */
+  cpb_byte_filter
+      byte_filter; /* the index's, with the grids of the queries; slots of queries are positions in the order */
   double *q;
-  cpb_asked *known;
+  cpb_query_scale *known;
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
@@ -63,7 +64,7 @@ bool cpb_seek_measure(const cpb_index *index, size_t slot, const double *q, doub
   const char *row = cpb_slot_read(index, slot, &buffer);
   if (row == NULL) return false;
   *value = INFINITY; /* of a row that damage made invalid */
-  (void)cpb_measure(index->screen.loops, index->options.metric,
+  (void)cpb_measure(index->float_filter.loops, index->options.metric,
                     cpb_rows(row, index->options.dtype, 1, index->options.cols), 0, q, index->center,
                     value); /* for products the centre is 0 */
   return true;
@@ -87,7 +88,7 @@ static void offer_nearest(const seek *s, seeker *of, size_t place, double key, u
   of->wasted += best->count == best->k && key > best->entry[0].key;
   cpb_best_offer(best, key, id);
   if (best->count < best->k) return;
-  double bound = cpb_sieve_bound(&s->sieve, place, cpb_seek_key(s->index, best->entry[0].key));
+  double bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, best->entry[0].key));
   if (bound < of->bound) of->bound = bound;
 }
 
@@ -98,13 +99,13 @@ static void fetch_row(const cpb_index *index, size_t slot) {
 
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
-static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
+static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
   enum { AHEAD = 4 };
   size_t query = s->order[place];
-  cpb_ranked_sort(from->waiting, from->count);
-  for (size_t i = 0; i < from->count && from->waiting[i].key <= to->bound; i++) {
-    size_t slot = (size_t)from->waiting[i].id;
-    if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->waiting[i + AHEAD].id);
+  cpb_ranked_sort(from->deferred, from->count);
+  for (size_t i = 0; i < from->count && from->deferred[i].key <= to->bound; i++) {
+    size_t slot = (size_t)from->deferred[i].id;
+    if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
     double value;
     if (!cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, &value)) {
       atomic_store(&s->unreadable, true);
@@ -124,8 +125,8 @@ static void measure_waiting(seek *s, size_t place, seeker *from, seeker *to) {
 static void prune(seeker *of) {
   size_t kept = 0;
   for (size_t i = 0; i < of->count; i++) {
-    of->waiting[kept] = of->waiting[i];
-    kept += of->waiting[i].key <= of->bound;
+    of->deferred[kept] = of->deferred[i];
+    kept += of->deferred[i].key <= of->bound;
   }
   of->count = kept;
 }
@@ -138,12 +139,12 @@ static bool is_undecided(const seek *s, const seeker *of) {
 static void make_place(seek *s, size_t place, seeker *of) {
   prune(of);
   if (of->count <= s->room - s->room / 4) return;
-  measure_waiting(s, place, of, of);
+  measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
 }
 
-static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_sieve_span span) {
-  of->waiting[of->count++] = (cpb_ranked){(double)span.nearest, slot};
+static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_byte_filter_span span) {
+  of->deferred[of->count++] = (cpb_ranked){(double)span.nearest, slot};
   if (s->asked->limits == NULL) {
     cpb_best_offer(&of->farthest, (double)span.farthest, slot);
     if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < of->bound)
@@ -161,7 +162,7 @@ typedef struct look {
   seeker *seekers;
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
-  cpb_sieve_run run;
+  cpb_byte_filter_run run;
   const int32_t *threshold; /* of the panel's rows */
   int32_t edge[BAND]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
 } look;
@@ -174,9 +175,9 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
   if (of->answer.undecided) return;
   for (; rows != 0; rows &= rows - 1) {
     size_t j = (size_t)__builtin_ctzll(rows), at = l->run.first + j;
-    cpb_sieve_row row = cpb_codes_row(&s->sieve, &l->run, l->block->term[at]);
-    cpb_sieve_span span =
-        cpb_sieve_look_at(&s->sieve, l->run.step, &row, place, (double)values[j] + l->edge[column]);
+    cpb_byte_filter_row row = cpb_codes_row(&s->byte_filter, &l->run, l->block->term[at]);
+    cpb_byte_filter_span span = cpb_byte_filter_look_at(&s->byte_filter, l->run.step, &row, place,
+                                                        (double)values[j] + l->edge[column]);
     if (!((double)span.nearest <= of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
     if (row_of >= l->block->count) continue; /* damaged file */
@@ -198,13 +199,14 @@ static void find_edges(look *l) {
     size_t count = l->of->count - at < COLS ? l->of->count - at : COLS;
     double bound[COLS];
     for (size_t i = 0; i < count; i++) bound[i] = l->seekers[at + i].bound;
-    cpb_sieve_thresholds(&s->sieve, &l->run, (l->of->first + at) / COLS, 0, count, bound, l->edge + at);
+    cpb_byte_filter_thresholds(&s->byte_filter, &l->run, (l->of->first + at) / COLS, 0, count, bound,
+                               l->edge + at);
   }
 }
 
 static void look_at_panel(look *l) {
   seek *s = l->s;
-  size_t words = s->sieve.words, first = l->of->first;
+  size_t words = s->byte_filter.words, first = l->of->first;
   int32_t start[BAND + CPB_BYTES_ROWS];
   find_edges(l);
   for (size_t i = 0; i < l->of->count; i++) {
@@ -212,7 +214,7 @@ static void look_at_panel(look *l) {
     start[i] = -s->offset[first + i] - l->edge[i];
   }
   for (size_t i = 0; i < CPB_BYTES_ROWS; i++) start[l->of->count + i] = 0;
-  s->index->screen.loops->scan_bytes(
+  s->index->float_filter.loops->scan_bytes(
       &(cpb_panel_bytes){.rows = l->of->count,
                          .words = words,
                          .columns = l->run.count,
@@ -225,8 +227,8 @@ static void look_at_panel(look *l) {
 }
 
 /* The position of a panel is not taken from the file, which may be damaged. */
-static cpb_sieve_run run_at(const cpb_index_block *block, size_t at) {
-  cpb_sieve_run run = block->panels[at / CPB_INDEX_PANEL];
+static cpb_byte_filter_run run_at(const cpb_index_block *block, size_t at) {
+  cpb_byte_filter_run run = block->panels[at / CPB_INDEX_PANEL];
   run.first = at;
   run.count = block->count - at < CPB_INDEX_PANEL ? block->count - at : CPB_INDEX_PANEL;
   return run;
@@ -245,8 +247,8 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
   t->block = block;
   t->step = step;
   for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
-    cpb_sieve_run run = run_at(of, at);
-    cpb_codes_thresholds(&s->sieve, &run, of->term + at, (float)(1 / step), t->row + at);
+    cpb_byte_filter_run run = run_at(of, at);
+    cpb_codes_thresholds(&s->byte_filter, &run, of->term + at, (float)(1 / step), t->row + at);
   }
 }
 
@@ -302,14 +304,14 @@ static void settle(void *arg, size_t place) {
   seeker *all = &s->seekers[place];
   for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * stride + place]);
   for (size_t part = 0; part < s->parts && !all->answer.undecided; part++)
-    measure_waiting(s, place, &s->seekers[part * stride + place], all);
+    measure_deferred(s, place, &s->seekers[part * stride + place], all);
 }
 
 /* ---- queries ---- */
 
 static void pack_query(seek *s, const band *of, size_t place) {
-  size_t words = s->sieve.words;
-  const uint8_t *columns = s->sieve.codes_of_queries + place / COLS * cpb_bytes_panel(words);
+  size_t words = s->byte_filter.words;
+  const uint8_t *columns = s->byte_filter.codes_of_queries + place / COLS * cpb_bytes_panel(words);
   int8_t *to = s->codes + of->first / COLS * 2 * cpb_bytes_group(words);
   int32_t sum = 0;
   for (size_t k = 0; k < s->index->options.cols; k++) {
@@ -321,11 +323,11 @@ static void pack_query(seek *s, const band *of, size_t place) {
 }
 
 /* A panel joins the band before it if their steps are similar. */
-static void find_bands(seek *s, const cpb_sieve_queries *queries) {
+static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
   const double alike = 1.25;
   s->band_count = 0;
   for (size_t panel = 0; panel < s->groups; panel++) {
-    double step = cpb_sieve_step(&s->sieve, queries, panel);
+    double step = cpb_byte_filter_step(&s->byte_filter, queries, panel);
     size_t first = panel * COLS, count = s->n - first < COLS ? s->n - first : COLS;
     band *last = s->band_count > 0 ? &s->bands[s->band_count - 1] : NULL;
     if (last != NULL && last->count + count <= BAND && step <= alike * last->step &&
@@ -339,25 +341,25 @@ static void find_bands(seek *s, const cpb_sieve_queries *queries) {
 
 /* Queries of similar reach share a panel, and so a grid. */
 static void order_queries(seek *s) {
-  cpb_ranked *all = s->seekers[0].waiting; /* not in use yet: parts x groups x COLS x room */
+  cpb_ranked *all = s->seekers[0].deferred; /* not in use yet: parts x groups x COLS x room */
   size_t d = s->index->options.cols;
   for (size_t i = 0; i < s->n; i++)
-    all[i] = (cpb_ranked){cpb_asked_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
+    all[i] = (cpb_ranked){cpb_query_scale_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
   cpb_ranked_sort(all, s->n);
   for (size_t i = 0; i < s->n; i++) s->order[i] = (size_t)all[i].id;
 }
 
 static void grid_queries(seek *s, float *factors) {
   size_t d = s->index->options.cols;
-  cpb_sieve_queries queries = {.n = s->n, .q = s->q, .asked = s->known, .order = s->order};
+  cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
   order_queries(s);
   for (size_t i = 0; i < s->n; i++)
-    cpb_screen_query(&s->index->screen, s->q + i * d, &s->known[i], factors, 1);
+    cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
   find_bands(s, &queries);
-  memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->sieve.words));
+  memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->byte_filter.words));
   for (const band *of = s->bands; of < s->bands + s->band_count; of++) {
     for (size_t at = 0; at < of->count; at += COLS)
-      cpb_sieve_grid(&s->sieve, &queries, (of->first + at) / COLS, of->step);
+      cpb_byte_filter_grid(&s->byte_filter, &queries, (of->first + at) / COLS, of->step);
     for (size_t i = 0; i < of->count; i++) pack_query(s, of, of->first + i);
   }
 }
@@ -388,7 +390,7 @@ static void *carve(carver *c, size_t count, size_t size) {
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
 static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
-  size_t d = s->index->options.cols, words = s->sieve.words, cells = s->parts * s->groups * COLS;
+  size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->groups * COLS;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
@@ -396,8 +398,8 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   s->offset = carve(c, s->groups * COLS, sizeof *s->offset);
   s->bands = carve(c, s->groups, sizeof *s->bands);
   s->codes = carve(c, 2 * s->groups, cpb_bytes_group(words));
-  s->sieve.panels = carve(c, s->groups, sizeof *s->sieve.panels);
-  s->sieve.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
+  s->byte_filter.panels = carve(c, s->groups, sizeof *s->byte_filter.panels);
+  s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
   s->seekers = carve(c, cells, sizeof *s->seekers);
   *entries = carve(c, (s->parts * s->n) * (s->room + 2 * kept), sizeof **entries);
   *factors = carve(c, d, sizeof **factors);
@@ -408,7 +410,7 @@ static void place_seekers(seek *s, cpb_ranked *entries) {
   for (size_t part = 0; part < s->parts; part++)
     for (size_t place = 0; place < s->n; place++) {
       seeker *of = &s->seekers[part * s->groups * COLS + place];
-      *of = (seeker){.bound = INFINITY, .waiting = entries};
+      *of = (seeker){.bound = INFINITY, .deferred = entries};
       entries += s->room;
       if (s->asked->limits != NULL) continue;
       of->farthest = (cpb_best){k, 0, entries};
@@ -421,7 +423,7 @@ static void set_limits(seek *s) {
   for (size_t part = 0; part < s->parts; part++)
     for (size_t place = 0; place < s->n; place++)
       s->seekers[part * s->groups * COLS + place].bound =
-          cpb_sieve_bound(&s->sieve, place, s->asked->limits[s->order[place]]);
+          cpb_byte_filter_bound(&s->byte_filter, place, s->asked->limits[s->order[place]]);
 }
 
 static void put_in_order(const seek *s, cpb_seek_answer *answers) {
@@ -452,8 +454,8 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
   carver c = {0};
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
-  s.sieve = s.index->sieve;
-  s.sieve.panel_count = s.groups;
+  s.byte_filter = s.index->byte_filter;
+  s.byte_filter.panel_count = s.groups;
   share_work(&s);
   lay_out(&s, &c, &entries, &factors);
   *answers = carve(&c, s.n, sizeof **answers);
@@ -461,7 +463,7 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
   lay_out(&s, &c, &entries, &factors);
   *answers = carve(&c, s.n, sizeof **answers);
-  cpb_status status = cpb_asked_take(s.index->options.metric, question->queries, s.q, s.known, error);
+  cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_seekers(&s, entries);
   grid_queries(&s, factors);

@@ -162,13 +162,13 @@ static void put_head(cpb_state *s, void **object) {
                               l->log_at,
                               l->sums_checksum,
                               index->prepared,
-                              (uint64_t)(int64_t)index->screen.exponent,
-                              (uint64_t)index->sieve.kind};
+                              (uint64_t)(int64_t)index->float_filter.exponent,
+                              (uint64_t)index->byte_filter.kind};
   cpb_state_begin(s, &head_kind);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cpb_state_number(s, numbers[i], 8);
-  cpb_state_double(s, index->sieve.usual_reach);
+  cpb_state_double(s, index->byte_filter.usual_reach);
   cpb_state_doubles(s, index->center, index->options.cols);
-  for (size_t k = 0; k < index->options.cols; k++) cpb_state_double(s, (double)index->sieve.center[k]);
+  for (size_t k = 0; k < index->options.cols; k++) cpb_state_double(s, (double)index->byte_filter.center[k]);
   cpb_state_end(s);
 }
 
@@ -194,15 +194,16 @@ static void get_centers(cpb_state *from, cpb_index *index) {
   uint64_t kind = cpb_state_number(from, 0, 8);
   double reach = cpb_state_double(from, 0);
   for (size_t k = 0; k < d; k++) index->center[k] = cpb_state_double(from, 0);
-  for (size_t k = 0; k < d; k++) index->sieve.center[k] = (float)cpb_state_double(from, 0);
+  for (size_t k = 0; k < d; k++) index->byte_filter.center[k] = (float)cpb_state_double(from, 0);
   for (size_t k = 0; index->center_f32 != NULL && k < d; k++) index->center_f32[k] = (float)index->center[k];
   if (from->status != CPB_OK) return;
-  if (kind > CPB_SIEVE_I8 || exponent < -1000 || exponent > 1000) {
+  if (kind > CPB_BYTE_FILTER_I8 || exponent < -1000 || exponent > 1000) {
     cpb_state_refuse(from, "its codes are of an unknown kind");
     return;
   }
-  cpb_screen_set(&index->screen, index->options.metric, d, (int)exponent, index->center, index->center_f32);
-  cpb_sieve_restore(&index->sieve, (cpb_sieve_kind)kind, reach);
+  cpb_float_filter_set(&index->float_filter, index->options.metric, d, (int)exponent, index->center,
+                       index->center_f32);
+  cpb_byte_filter_restore(&index->byte_filter, (cpb_byte_filter_kind)kind, reach);
 }
 
 static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout *l, cpb_error *error) {

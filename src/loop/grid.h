@@ -14,13 +14,17 @@ typedef float grid_f32 __attribute__((vector_size(CPB_LANES * sizeof(float))));
 typedef int32_t grid_i32 __attribute__((vector_size(CPB_LANES * sizeof(int32_t))));
 typedef int8_t grid_i8 __attribute__((vector_size(CPB_LANES)));
 
-static float add_float_lanes(const grid_f32 *lanes) {
-  float lane[CPB_LANES], eight[8], four[4], two[2];
-  memcpy(lane, lanes, sizeof lane);
-  for (int j = 0; j < 8; j++) eight[j] = lane[j] + lane[j + 8];
-  for (int j = 0; j < 4; j++) four[j] = eight[j] + eight[j + 4];
-  for (int j = 0; j < 2; j++) two[j] = four[j] + four[j + 2];
-  return two[0] + two[1];
+typedef float grid_eight __attribute__((vector_size(8 * sizeof(float))));
+typedef float grid_four __attribute__((vector_size(4 * sizeof(float))));
+
+static inline __attribute__((always_inline)) float add_float_lanes(const grid_f32 *lanes) {
+  grid_eight eight[2];
+  grid_four four[2];
+  memcpy(eight, lanes, sizeof eight);
+  eight[0] += eight[1];
+  memcpy(four, eight, sizeof four);
+  four[0] += four[1];
+  return (four[0][0] + four[0][2]) + (four[0][1] + four[0][3]);
 }
 
 /* The first `count` numbers, at most sixteen, then zeros. */
@@ -146,6 +150,8 @@ static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *rest
             [CPB_U8] = widen_u8,                                                                             \
             [CPB_I8] = widen_i8},                                                                            \
   .narrow = narrow, .dot = dot, .dist2 = dist2, .sum2 = sum2, .axpby = axpby, .span = span, .split = split,  \
+  .rows_span = {[CPB_F32] = rows_span_f32, [CPB_F64] = rows_span_f64},                                       \
+  .rows_split = {[CPB_F32] = rows_split_f32, [CPB_F64] = rows_split_f64},                                    \
   .rows_dist2 = {[CPB_F32] = rows_dist2_f32, [CPB_F64] = rows_dist2_f64}, .first_above = first_above,        \
   .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
   .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .reach = reach, .number = number, .grid = grid,    \

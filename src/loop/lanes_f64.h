@@ -143,15 +143,29 @@ static void narrow(const double *from, size_t n, float *to) {
 }
 
 #define ELEMENT float
+#define ELEMENT_BITS int32_t
 #define ROWS_DIST2 rows_dist2_f32
+#define ROWS_SPAN rows_span_f32
+#define ROWS_SPLIT rows_split_f32
 #include "loop/rows_dist2.inc"
+#include "loop/rows_split.inc"
 #undef ELEMENT
+#undef ELEMENT_BITS
 #undef ROWS_DIST2
+#undef ROWS_SPAN
+#undef ROWS_SPLIT
 #define ELEMENT double
+#define ELEMENT_BITS int64_t
 #define ROWS_DIST2 rows_dist2_f64
+#define ROWS_SPAN rows_span_f64
+#define ROWS_SPLIT rows_split_f64
 #include "loop/rows_dist2.inc"
+#include "loop/rows_split.inc"
 #undef ELEMENT
+#undef ELEMENT_BITS
 #undef ROWS_DIST2
+#undef ROWS_SPAN
+#undef ROWS_SPLIT
 
 /* Sixteen lanes as two vectors of the compiler's vector extension: otherwise gcc processes half of them one at a
  * time. */

@@ -260,6 +260,12 @@ typedef struct cpb_loops {
    * remainder, and adds the multiples to sum[i] and sum[n+i]; false if a remainder is not 0. Exact while |x| < 2^40
    * q0, q0 <= 2^40 q1 and at most 2^12 rows have been added. */
   bool (*split)(const double *x, size_t n, const double *magic, double *sum);
+
+  /* Both of `count` columns of n rows; by dtype, NULL where rows must be widened first. */
+  bool (*rows_span[5])(const void *x, size_t stride, size_t n, size_t count, double *low, double *high);
+  bool (*rows_split[5])(const void *x, size_t stride, size_t n, size_t count, const double *magic,
+                        double *sum);
+
   /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; by dtype, NULL where rows must be widened
    * first. */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);

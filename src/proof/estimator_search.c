@@ -65,13 +65,15 @@ static void asked_free(cpb_estimator_query *a) {
 }
 
 static cpb_status ask(search *s) {
-  double *scratch = malloc(s->e->sketch->options.d * sizeof *scratch);
-  cpb_status status = scratch == NULL ? cpb_fail_memory(s->error, "a query") : CPB_OK;
+  size_t d = s->e->sketch->options.d;
+  double *w = malloc(s->count * d * sizeof *w);
+  cpb_status status = w == NULL ? cpb_fail_memory(s->error, "%zu queries", s->count) : CPB_OK;
   for (size_t i = 0; i < s->count && status == CPB_OK; i++) {
-    int fault = cpb_estimator_ask(&s->asked[i], s->e, s->queries, s->first + i, scratch);
+    int fault = cpb_estimator_place(&s->asked[i], s->e, s->queries, s->first + i, w + i * d);
     if (fault != 0) status = cpb_fault_report(s->first + i, fault, "queries", s->error);
   }
-  free(scratch);
+  if (status == CPB_OK) cpb_estimator_ask(s->asked, s->count, s->e, w, s->exec);
+  free(w);
   return status;
 }
 

@@ -8,7 +8,7 @@
 #include "core/rows.h"
 #include "loop/chunk.h"
 
-enum { SLAB = 4096, PART_BITS = 40, MAGIC_BITS = 52, LEAST = -1074, MOST = 950 };
+enum { SLAB = 4096, SLAB_BYTES = 1 << 19, PART_BITS = 40, MAGIC_BITS = 52, LEAST = -1074, MOST = 950 };
 
 cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
   size_t wide = d < CPB_CHUNK / 2 ? CPB_CHUNK / d * d : d;
@@ -46,19 +46,29 @@ void cpb_column_sums_clear(cpb_column_sums *c) {
 
 /* ---- one slab: rows that may be wide, at most SLAB of them ---- */
 
+static const void *column_at(cpb_view slab, size_t offset) {
+  return (const char *)slab.data + offset * cpb_dtype_size(slab.dtype);
+}
+
+static bool chunk_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab, size_t offset,
+                           size_t count) {
+  double buffer[CPB_CHUNK], *low = c->slab_low + offset, *high = c->slab_high + offset;
+  bool finite = true;
+  if (loops->rows_span[slab.dtype] != NULL)
+    return loops->rows_span[slab.dtype](column_at(slab, offset), slab.stride, slab.rows, count, low, high);
+  for (size_t row = 0; row < slab.rows; row++)
+    finite &= loops->span(cpb_row_chunk(loops, slab, row, offset, count, buffer), count, low, high);
+  return finite;
+}
+
 static bool find_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
-  double buffer[CPB_CHUNK];
   bool finite = true;
   for (size_t i = 0; i < slab.cols; i++) {
     c->slab_low[i] = INFINITY;
     c->slab_high[i] = -INFINITY;
   }
-  for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(slab.cols, offset);
-    for (size_t row = 0; row < slab.rows; row++)
-      finite &= loops->span(cpb_row_chunk(loops, slab, row, offset, count, buffer), count,
-                            c->slab_low + offset, c->slab_high + offset);
-  }
+  for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK)
+    finite &= chunk_extremes(c, loops, slab, offset, cpb_chunk_count(slab.cols, offset));
   return finite;
 }
 
@@ -92,14 +102,24 @@ static void add_rest(cpb_column_sums *c, const double *x, size_t offset, size_t 
   }
 }
 
+static void add_chunk(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab, size_t offset,
+                      size_t count) {
+  double buffer[CPB_CHUNK], *part = c->part + 2 * offset;
+  const double *magic = c->magic + 2 * offset;
+  bool at_once = loops->rows_split[slab.dtype] != NULL;
+  if (at_once &&
+      loops->rows_split[slab.dtype](column_at(slab, offset), slab.stride, slab.rows, count, magic, part))
+    return;
+  for (size_t row = 0; row < slab.rows; row++) {
+    const double *x = cpb_row_chunk(loops, slab, row, offset, count, buffer);
+    if (at_once || !loops->split(x, count, magic, part)) add_rest(c, x, offset, count);
+  }
+}
+
 static void add_parts(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
-  double buffer[CPB_CHUNK];
   for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(slab.cols, offset);
-    for (size_t row = 0; row < slab.rows; row++) {
-      const double *x = cpb_row_chunk(loops, slab, row, offset, count, buffer);
-      if (!loops->split(x, count, c->magic + 2 * offset, c->part + 2 * offset)) add_rest(c, x, offset, count);
-    }
+    add_chunk(c, loops, slab, offset, count);
     for (size_t i = 0; i < 2 * count; i++) {
       size_t at = 2 * offset + i, column = (offset + i % count) % c->d;
       cpb_exact_deposit(&c->sum[column], (int64_t)ldexp(c->part[at], -c->quantum[at]), c->quantum[at]);
@@ -124,17 +144,25 @@ static void add_slab(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) 
   }
 }
 
+/* A slab is read twice: it stays in the second-level cache in between. */
+static size_t slab_rows(size_t rows, size_t row_bytes) {
+  enum { LEAST_ROWS = 256 };
+  size_t most = SLAB_BYTES / row_bytes;
+  most = most < LEAST_ROWS ? LEAST_ROWS : most > SLAB ? SLAB : most;
+  return rows < most ? rows : most;
+}
+
 /* The first `count` rows, viewed as rows of c->wide columns if they are short and have no gaps. */
 static cpb_view widened(const cpb_column_sums *c, cpb_view rows, size_t *count) {
-  size_t per = rows.stride == rows.cols ? c->wide / c->d : 1;
+  size_t per = rows.stride == rows.cols ? c->wide / c->d : 1, size = cpb_dtype_size(rows.dtype);
   cpb_view slab = rows;
   if (per > 1 && rows.rows >= per) {
-    slab.rows = rows.rows / per < SLAB ? rows.rows / per : SLAB;
     slab.cols = slab.stride = c->wide;
+    slab.rows = slab_rows(rows.rows / per, c->wide * size);
     *count = slab.rows * per;
     return slab;
   }
-  slab.rows = *count = rows.rows < SLAB ? rows.rows : SLAB;
+  slab.rows = *count = slab_rows(rows.rows, rows.stride * size);
   return slab;
 }
 
@@ -158,8 +186,11 @@ void cpb_column_sums_merge(cpb_column_sums *c, const cpb_column_sums *other) {
 
 enum { BIN_SHIFT = 40 };
 
+/* Norms are added a few hundred at a time: narrow rows of them have fewer columns, each of which is prepared anew. */
 cpb_status cpb_norm_sketch_init(cpb_norm_sketch *sketch, cpb_error *error) {
-  return cpb_column_sums_new(&sketch->moments, 2, error);
+  cpb_status status = cpb_column_sums_new(&sketch->moments, 2, error);
+  if (status == CPB_OK) sketch->moments.wide = CPB_LANES;
+  return status;
 }
 
 void cpb_norm_sketch_clear(cpb_norm_sketch *sketch) {

@@ -181,17 +181,24 @@ static cpb_status update_columns(cpb_statistics *s, cpb_view rows, cpb_row_ids i
   return CPB_OK;
 }
 
+/* The norms of rows first .. first+count-1 that have one; returns their number. */
+static size_t norms_of(const cpb_ruler *metric, size_t first, size_t count, double *norms) {
+  size_t found = 0;
+  cpb_ruler_lengths(metric, first, count, norms);
+  for (size_t i = 0; i < count; i++)
+    if (cpb_ruler_length_known(metric, first + i, norms[i], &norms[found]) == 0) found++;
+  return found;
+}
+
 static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *error) {
   enum { BATCH = 512 };
   double norms[BATCH];
-  size_t count = 0;
   cpb_ruler metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
   cpb_status status = CPB_OK;
-  for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
-    if (cpb_ruler_length(&metric, row, &norms[count]) == 0) count++;
-    if (count < BATCH && row + 1 < rows.rows) continue;
-    status = cpb_norm_sketch_add(&s->norms, metric.loops, norms, count, error);
-    count = 0;
+  for (size_t first = 0; first < rows.rows && status == CPB_OK; first += BATCH) {
+    size_t batch = rows.rows - first < BATCH ? rows.rows - first : BATCH;
+    status =
+        cpb_norm_sketch_add(&s->norms, metric.loops, norms, norms_of(&metric, first, batch, norms), error);
   }
   return status;
 }

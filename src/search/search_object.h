@@ -8,13 +8,14 @@
 #include "capball/advanced/feed.h"
 #include "core/best.h"
 #include "parallel/blocks.h"
-#include "search/sieve.h"
+#include "search/byte_filter.h"
 
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };
 
 /* Up to CPB_SEARCH_PANEL queries, and the part of the rows that one task compares with them. Rows are filtered by bytes
- * (sieve.h) until that leaves too many rows to measure in one part, from then on by floats (screen.h). Both filters give
- * a lower and an upper bound per row, smaller is nearer; the scale of the bounds depends on the filter. */
+ * (byte_filter.h) until that leaves too many rows to measure in one part, from then on by floats (float_filter.h).
+ * Both filters give a lower and an upper bound per row, smaller is nearer; the scale of the bounds depends on the
+ * filter. */
 typedef struct cpb_search_group {
   cpb_search *search;
   size_t panel, part;
@@ -28,29 +29,29 @@ typedef struct cpb_search_group {
   uint64_t compared, measured, wasted;
   size_t crowded; /* columns of the first block whose buffer overflowed: bytes cannot separate its rows */
 
-  size_t waiting[CPB_SEARCH_PANEL]; /* deferred rows, which may be answers: their number, .. */
-  float *nearest;                   /* .. PANEL x room: lower bounds, */
-  size_t *row;                      /* .. and numbers among the rows fed */
-  size_t noted[CPB_SEARCH_PANEL];   /* rows with the k smallest upper bounds, .. */
-  float *among;                     /* .. PANEL x k: heaps of those bounds, the largest first */
+  size_t deferred[CPB_SEARCH_PANEL]; /* deferred rows, which may be answers: their number, .. */
+  float *nearest;                    /* .. PANEL x room: lower bounds, */
+  size_t *row;                       /* .. and numbers among the rows fed */
+  size_t noted[CPB_SEARCH_PANEL];    /* rows with the k smallest upper bounds, .. */
+  float *among;                      /* .. PANEL x k: heaps of those bounds, the largest first */
 
   float threshold[CPB_SEARCH_PANEL];        /* of floats, .. */
   double blur[CPB_SEARCH_PANEL];            /* .. and the distance between their two bounds */
   int32_t byte_threshold[CPB_SEARCH_PANEL]; /* of bytes, .. */
-  const cpb_sieve_run *run;                 /* .. for this run, .. */
+  const cpb_byte_filter_run *run;           /* .. for this run, .. */
   int32_t *start;                           /* .. and the start values of its sums */
 } cpb_search_group;
 
 struct cpb_search {
-  cpb_screen screen;
-  cpb_sieve sieve; /* unused unless `bytes` */
+  cpb_float_filter float_filter;
+  cpb_byte_filter byte_filter; /* unused unless `bytes` */
   bool bytes;
   size_t n, k;
   double *queries; /* n x d; of unit length under COSINE */
   double *limits;  /* n or NULL */
   double *center;
   float *center_f32; /* NULL for queries of double */
-  cpb_asked *asked;
+  cpb_query_scale *query_scale;
   size_t *order, *slot; /* query order[i] is in slot i; panels hold queries of similar reach */
 
   size_t panel_count, group_count; /* one group per panel and part of the rows */
@@ -90,7 +91,7 @@ double cpb_search_key(const cpb_search *search, double value);
 void cpb_group_renew_bounds(cpb_search_group *group);
 
 /* Adds a row, a possible answer for the query of this column. */
-void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_sieve_span span);
+void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_byte_filter_span span);
 
 /* choosy: few rows of a block are wanted. first: only the current block has been compared. hopeless: bytes cannot
  * separate the rows of that block. start_over then drops the deferred rows, so that the group can begin again with

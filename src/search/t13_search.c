@@ -1,6 +1,6 @@
-/* T13: exact search. Blocks of base rows are converted to bytes on a grid (sieve.h) or to single-precision factors
- * (screen.h), the panel loops report the rows that may be answers, and only those are measured in double
- * (waiting_rows.c). */
+/* T13: exact search. Blocks of base rows are converted to bytes on a grid (byte_filter.h) or to single-precision
+ * factors (float_filter.h), the panel loops report the rows that may be answers, and only those are measured in double
+ * (deferred_rows.c). */
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +49,9 @@ static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
     int fault[CPB_PANEL_ROWS];
     for (size_t i = at + CPB_PANEL_ROWS; i < at + 2 * CPB_PANEL_ROWS && i < first + count; i++)
       cpb_fetch_row(rows, search->block_order[i]);
-    cpb_screen_rows(&search->screen, rows, search->block_order + at, here,
-                    search->factors + cpb_panel_at(search->screen.d, at, 0), search->start + at, fault);
+    cpb_float_filter_rows(&search->float_filter, rows, search->block_order + at, here,
+                          search->factors + cpb_panel_at(search->float_filter.d, at, 0), search->start + at,
+                          fault);
     meet_faults(search, search->block_order + at, fault, here);
   }
 }
@@ -60,28 +61,28 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
   const cpb_search *search = g->search;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    float among = cpb_screen_among(values[column], g->blur[column]);
+    float among = cpb_float_filter_among(values[column], g->blur[column]);
     cpb_group_take(g, column, search->block_first + search->block_order[g->from + row],
-                   (cpb_sieve_span){-values[column], values[column] < INFINITY ? -among : INFINITY});
+                   (cpb_byte_filter_span){-values[column], values[column] < INFINITY ? -among : INFINITY});
   }
 }
 
 static void look_by_floats(cpb_search *search, group *g) {
   if (g->from >= g->end) return;
   for (size_t column = 0; column < g->count; column++) {
-    const cpb_asked *asked = &search->asked[search->order[g->first + column]];
-    g->blur[column] = cpb_screen_blur(search->raise, asked);
+    const cpb_query_scale *query_scale = &search->query_scale[search->order[g->first + column]];
+    g->blur[column] = cpb_float_filter_blur(search->raise, query_scale);
   }
   cpb_panel panel = {.rows = g->end - g->from,
-                     .k = search->screen.d,
+                     .k = search->float_filter.d,
                      .columns = g->count,
-                     .a = search->factors + cpb_panel_at(search->screen.d, g->from, 0),
+                     .a = search->factors + cpb_panel_at(search->float_filter.d, g->from, 0),
                      .start = search->start + g->from,
-                     .b = search->panels + g->panel * search->screen.d * PANEL,
+                     .b = search->panels + g->panel * search->float_filter.d * PANEL,
                      .threshold = g->threshold,
                      .found = found_by_floats,
                      .context = g};
-  search->screen.loops->panel(&panel);
+  search->float_filter.loops->panel(&panel);
   g->from = g->end;
 }
 
@@ -92,44 +93,45 @@ static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   size_t row[ROWS_PER_TASK];
   int fault[ROWS_PER_TASK];
   for (size_t i = 0; i < count; i++) row[i] = first + i;
-  cpb_sieve_numbers(&search->sieve, block_of(search), first, count, fault);
+  cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
   meet_faults(search, row, fault, count);
 }
 
 static void code_rows(void *arg, size_t run) {
   cpb_search *search = arg;
-  cpb_sieve_codes(&search->sieve, block_of(search), run);
+  cpb_byte_filter_codes(&search->byte_filter, block_of(search), run);
 }
 
 static void found_by_bytes(void *context, size_t row, uint64_t columns, const int32_t *values) {
   group *g = context;
-  const cpb_sieve *sieve = &g->search->sieve;
+  const cpb_byte_filter *byte_filter = &g->search->byte_filter;
   size_t at = g->run->first + row;
   if (cpb_group_is_hopeless(g)) return;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    cpb_sieve_span span =
-        cpb_sieve_look(sieve, g->run->step, at, g->first + column, values[column] - g->start[row]);
+    cpb_byte_filter_span span = cpb_byte_filter_look(byte_filter, g->run->step, at, g->first + column,
+                                                     values[column] - g->start[row]);
     if ((double)span.nearest <= g->bound[column])
       cpb_group_take(g, column, g->search->block_first + g->search->block_order[at], span);
   }
 }
 
-static void look_at_run(group *g, const cpb_sieve_run *run) {
-  const cpb_sieve *sieve = &g->search->sieve;
+static void look_at_run(group *g, const cpb_byte_filter_run *run) {
+  const cpb_byte_filter *byte_filter = &g->search->byte_filter;
   g->run = run;
-  cpb_sieve_starts(sieve, run, g->panel, g->start);
-  cpb_sieve_thresholds(sieve, run, g->panel, 0, g->count, g->bound, g->byte_threshold);
+  cpb_byte_filter_starts(byte_filter, run, g->panel, g->start);
+  cpb_byte_filter_thresholds(byte_filter, run, g->panel, 0, g->count, g->bound, g->byte_threshold);
   cpb_panel_bytes panel = {.rows = run->count,
-                           .words = sieve->words,
+                           .words = byte_filter->words,
                            .columns = g->count,
-                           .a = sieve->codes + cpb_bytes_at(sieve->words, run->first, 0),
+                           .a = byte_filter->codes + cpb_bytes_at(byte_filter->words, run->first, 0),
                            .start = g->start,
-                           .b = sieve->codes_of_queries + g->panel * cpb_bytes_panel(sieve->words),
+                           .b =
+                               byte_filter->codes_of_queries + g->panel * cpb_bytes_panel(byte_filter->words),
                            .threshold = g->byte_threshold,
                            .found = found_by_bytes,
                            .context = g};
-  g->search->screen.loops->panel_bytes(&panel);
+  g->search->float_filter.loops->panel_bytes(&panel);
   g->compared += run->count * g->count;
 }
 
@@ -137,7 +139,7 @@ static void look_at_run(group *g, const cpb_sieve_run *run) {
  * hundred such steps. Up to a quarter of the saving may be spent on them. */
 static bool bytes_pay(const group *g) {
   enum { FREE_OF_CHARGE = 4 };
-  double d = (double)g->search->screen.d, saved = d * (1. / 32 - 1. / 128), spent = 150 + d / 2;
+  double d = (double)g->search->float_filter.d, saved = d * (1. / 32 - 1. / 128), spent = 150 + d / 2;
   if (cpb_group_is_hopeless(g)) return false;
   double allowed = (double)(FREE_OF_CHARGE * g->count) + (double)g->compared * saved / spent / 4;
   return (double)g->wasted <= allowed;
@@ -145,7 +147,7 @@ static bool bytes_pay(const group *g) {
 
 static void look_by_bytes(const cpb_search *search, group *g) {
   for (; !g->fails && g->from < g->end; g->from += g->run->count) {
-    look_at_run(g, &search->sieve.runs[g->from / search->sieve.run_rows]);
+    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
     g->fails = !bytes_pay(g);
   }
 }
@@ -158,7 +160,7 @@ static void settle_all(void *arg, size_t task) {
 /* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
   size_t parts = search->group_count / search->panel_count, rows = search->block_count;
-  size_t step = search->bytes ? search->sieve.run_rows : CPB_PANEL_ROWS;
+  size_t step = search->bytes ? search->byte_filter.run_rows : CPB_PANEL_ROWS;
   size_t share = (rows / parts / step + 1) * step;
   for (size_t i = 0; i < search->group_count; i++) {
     group *g = &search->groups[i];
@@ -183,20 +185,20 @@ static bool takes_floats(const group *g) { return !g->bytes; }
 static bool has_rows_left(const group *g) { return g->from < g->end; }
 
 static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
-  cpb_sieve *sieve = &search->sieve;
+  cpb_byte_filter *byte_filter = &search->byte_filter;
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, number_rows, search}, exec);
   cpb_status status = outcome(search, error);
   if (status != CPB_OK) return status;
-  cpb_sieve_order(sieve, search->block_count);
-  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = sieve->rows[i].row;
-  cpb_exec_run(exec, sieve->run_count, code_rows, search);
+  cpb_byte_filter_order(byte_filter, search->block_count);
+  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = byte_filter->rows[i].row;
+  cpb_exec_run(exec, byte_filter->run_count, code_rows, search);
   return CPB_OK;
 }
 
 /* Overwrites the numbers, which are not needed once the codes exist. */
 static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks_run(&(cpb_blocks){search->block_count, ROWS_PER_TASK, factor_rows, search}, exec);
-  double raise = cpb_screen_raise(&search->screen, search->start, search->block_count);
+  double raise = cpb_float_filter_raise(&search->float_filter, search->start, search->block_count);
   search->raise = fmax(search->raise, raise);
   return outcome(search, error);
 }
@@ -225,9 +227,9 @@ static bool choose_ways(cpb_search *search) {
   return failed > 0;
 }
 
-/* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first block,
- * for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it gives;
- * otherwise floats are used for good. */
+/* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first
+ * block, for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it
+ * gives; otherwise floats are used for good. */
 static void change_to_floats(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
@@ -289,12 +291,12 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
 
 /* Blocks of bytes have more rows than blocks of factors. */
 static bool make_room_for_numbers(cpb_search *search) {
-  if (search->sieve.numbers != NULL) return true;
+  if (search->byte_filter.numbers != NULL) return true;
   size_t groups = search->block_rows / CPB_PANEL_ROWS;
-  float *numbers = cpb_zero_lines(groups * cpb_panel_group(search->screen.d), sizeof *numbers);
+  float *numbers = cpb_zero_lines(groups * cpb_panel_group(search->float_filter.d), sizeof *numbers);
   if (numbers == NULL) return false;
   free(search->factors);
-  search->sieve.numbers = search->factors = numbers;
+  search->byte_filter.numbers = search->factors = numbers;
   return true;
 }
 
@@ -302,17 +304,17 @@ static bool make_room_for_numbers(cpb_search *search) {
  * sample shows that bytes would fail, they are not used. */
 static bool prepare(cpb_search *search) {
   bool trial = search->offered == 0 && cpb_search_is_choosy(search);
-  cpb_sieve_queries queries = {search->n,         search->queries,       search->asked,
-                               search->order,     trial ? search->k : 0, search->room,
-                               search->block_rows};
-  cpb_sieve_kind before = search->sieve.kind;
+  cpb_byte_filter_queries queries = {search->n,         search->queries,       search->query_scale,
+                                     search->order,     trial ? search->k : 0, search->room,
+                                     search->block_rows};
+  cpb_byte_filter_kind before = search->byte_filter.kind;
   if (!search->bytes) return true;
-  if (!cpb_sieve_prepare(&search->sieve, search->fed, &queries)) return false;
-  if (!search->sieve.fails && !make_room_for_numbers(search)) return false;
-  for (size_t i = 0; search->sieve.kind != before && i < search->group_count; i++) {
+  if (!cpb_byte_filter_prepare(&search->byte_filter, search->fed, &queries)) return false;
+  if (!search->byte_filter.fails && !make_room_for_numbers(search)) return false;
+  for (size_t i = 0; search->byte_filter.kind != before && i < search->group_count; i++) {
     group *g = &search->groups[i];
     bool bytes = g->bytes;
-    g->bytes = bytes && !search->sieve.fails;
+    g->bytes = bytes && !search->byte_filter.fails;
     if (bytes) cpb_group_renew_bounds(g);
   }
   return true;
@@ -322,7 +324,7 @@ static bool prepare(cpb_search *search) {
 static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id,
                                                  const uint64_t *ids, const cpb_exec *exec,
                                                  cpb_error *error) {
-  cpb_status status = cpb_check_view(rows, "base", search->screen.d, error);
+  cpb_status status = cpb_check_view(rows, "base", search->float_filter.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
     return cpb_fail(error, CPB_WHY_CALL_ORDER, "search",
@@ -362,16 +364,16 @@ void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
 /* ---- the object ---- */
 
 static bool may_take_bytes(const cpb_search *search) {
-  size_t d = search->screen.d;
-  return search->screen.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
+  size_t d = search->float_filter.d;
+  return search->float_filter.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
          search->n >= FEW_QUERIES;
 }
 
 static bool allocate_bytes(cpb_search *search) {
   search->bytes = may_take_bytes(search);
   if (!search->bytes) return true;
-  bool made = cpb_sieve_new(&search->sieve, &search->screen, search->n);
-  search->starts = cpb_zero_lines(search->group_count * search->sieve.run_rows, sizeof *search->starts);
+  bool made = cpb_byte_filter_new(&search->byte_filter, &search->float_filter, search->n);
+  search->starts = cpb_zero_lines(search->group_count * search->byte_filter.run_rows, sizeof *search->starts);
   return made && search->starts != NULL;
 }
 
@@ -382,7 +384,7 @@ static size_t room_for(size_t k) {
 }
 
 static bool allocate(cpb_search *search, bool limited, bool wide) {
-  size_t n = search->n, d = search->screen.d, cells = search->group_count * PANEL;
+  size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
   size_t groups = may_take_bytes(search) ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
@@ -392,7 +394,7 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->queries = cpb_zero_lines(n * d, sizeof *search->queries);
   search->center = cpb_zero_lines(d, sizeof *search->center);
   if (!wide) search->center_f32 = cpb_zero_lines(d, sizeof *search->center_f32);
-  search->asked = cpb_zero_lines(n, sizeof *search->asked);
+  search->query_scale = cpb_zero_lines(n, sizeof *search->query_scale);
   search->order = cpb_zero_lines(n, sizeof *search->order);
   search->slot = cpb_zero_lines(n, sizeof *search->slot);
   search->panels = cpb_zero_lines(search->panel_count * d, PANEL * sizeof *search->panels);
@@ -407,9 +409,9 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   else
     search->entries = cpb_zero_lines(cells * search->k, sizeof *search->entries);
   return search->queries != NULL && search->center != NULL && (wide || search->center_f32 != NULL) &&
-         search->asked != NULL && search->order != NULL && search->slot != NULL && search->panels != NULL &&
-         search->groups != NULL && search->spans != NULL && search->rows != NULL && search->factors != NULL &&
-         search->start != NULL && search->block_order != NULL &&
+         search->query_scale != NULL && search->order != NULL && search->slot != NULL &&
+         search->panels != NULL && search->groups != NULL && search->spans != NULL && search->rows != NULL &&
+         search->factors != NULL && search->start != NULL && search->block_order != NULL &&
          (limited ? search->limits != NULL : search->entries != NULL) && allocate_bytes(search);
 }
 
@@ -418,11 +420,12 @@ void cpb_search_free(cpb_search *search) {
   if (search->limits != NULL && search->groups != NULL)
     for (size_t g = 0; g < search->group_count; g++)
       for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
-  void *memory[] = {search->queries, search->center,     search->center_f32, search->asked,  search->order,
-                    search->slot,    search->panels,     search->groups,     search->spans,  search->rows,
-                    search->starts,  search->start,      search->factors,    search->limits, search->entries,
-                    search->answer,  search->block_order};
-  if (search->bytes) cpb_sieve_free(&search->sieve);
+  void *memory[] = {search->queries,    search->center, search->center_f32, search->query_scale,
+                    search->order,      search->slot,   search->panels,     search->groups,
+                    search->spans,      search->rows,   search->starts,     search->start,
+                    search->factors,    search->limits, search->entries,    search->answer,
+                    search->block_order};
+  if (search->bytes) cpb_byte_filter_free(&search->byte_filter);
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
   free(search);
 }
@@ -439,7 +442,7 @@ static void place_group(cpb_search *search, size_t index) {
   g->nearest = search->spans + cells * (room + search->k);
   g->among = g->nearest + PANEL * room;
   g->row = search->rows + cells * room;
-  if (g->bytes) g->start = search->starts + index * search->sieve.run_rows;
+  if (g->bytes) g->start = search->starts + index * search->byte_filter.run_rows;
   for (size_t column = 0; column < PANEL; column++) {
     g->threshold[column] = INFINITY;
     g->byte_threshold[column] = INT32_MAX;
@@ -451,8 +454,8 @@ static void place_group(cpb_search *search, size_t index) {
 
 /* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
 static double reach_of(const cpb_search *search, size_t query) {
-  size_t d = search->screen.d;
-  return cpb_asked_reach(&search->asked[query], search->queries + query * d, search->center, d);
+  size_t d = search->float_filter.d;
+  return cpb_query_scale_reach(&search->query_scale[query], search->queries + query * d, search->center, d);
 }
 
 /* Queries of similar reach share a panel, and so a grid. */
@@ -470,14 +473,15 @@ static bool order_queries(cpb_search *search) {
 }
 
 static bool pack_queries(cpb_search *search) {
-  size_t d = search->screen.d;
-  cpb_screen_init(&search->screen, search->screen.metric, search->queries, search->n, d, search->center,
-                  search->center_f32);
+  size_t d = search->float_filter.d;
+  cpb_float_filter_init(&search->float_filter, search->float_filter.metric, search->queries, search->n, d,
+                        search->center, search->center_f32);
   if (!order_queries(search)) return false;
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
-    cpb_screen_query(&search->screen, search->queries + query * d, &search->asked[query], column, PANEL);
+    cpb_float_filter_query(&search->float_filter, search->queries + query * d, &search->query_scale[query],
+                           column, PANEL);
   }
   return true;
 }
@@ -502,7 +506,8 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
                        cpb_error *error) {
   if (!allocate(search, options->limits != NULL, queries.dtype == CPB_F64))
     return cpb_fail_memory(error, "%zu queries of %zu columns", queries.rows, queries.cols);
-  cpb_status status = cpb_asked_take(search->screen.metric, queries, search->queries, search->asked, error);
+  cpb_status status =
+      cpb_query_take(search->float_filter.metric, queries, search->queries, search->query_scale, error);
   if (status != CPB_OK) return status;
   if (options->limits != NULL) memcpy(search->limits, options->limits, search->n * sizeof *search->limits);
   if (!pack_queries(search)) return cpb_fail_memory(error, "%zu queries", search->n);
@@ -519,9 +524,9 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   if (status != CPB_OK) return status;
   cpb_search *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a search");
-  made->screen.metric = options->metric;
-  made->screen.loops = cpb_loops_here();
-  made->screen.d = queries.cols;
+  made->float_filter.metric = options->metric;
+  made->float_filter.loops = cpb_loops_here();
+  made->float_filter.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
   made->panel_count = (made->n + PANEL - 1) / PANEL;

@@ -43,9 +43,9 @@ static double size_of_levels(const cpb_sketch_options *o, const uint8_t *code) {
 }
 
 /* False if the factors are not those of a row. */
-static bool take_code(cpb_estimator *e, size_t row, const uint8_t *code) {
+static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code) {
   const cpb_sketch_options *o = &e->sketch->options;
-  cpb_row_factors factors = cpb_factors_get(o, code + e->bytes);
+  cpb_row_factors factors = cpb_factors_get(form, code + e->bytes);
   for (size_t j = 0; j < e->bytes; j++) *byte_at(e, row, j) = code[j];
   factor_at(e, row)[0] = (float)factors.size2;
   factor_at(e, row)[CPB_SCAN_ROWS] = (float)(2 * factors.f);
@@ -56,8 +56,9 @@ static bool take_code(cpb_estimator *e, size_t row, const uint8_t *code) {
 }
 
 static cpb_status take_codes(cpb_estimator *e, cpb_view codes, cpb_error *error) {
+  cpb_factor_form form = cpb_factor_form_of(&e->sketch->options);
   for (size_t row = 0; row < e->rows; row++)
-    if (!take_code(e, row, (const uint8_t *)codes.data + row * codes.stride))
+    if (!take_code(e, &form, row, (const uint8_t *)codes.data + row * codes.stride))
       return cpb_fail_row(error, CPB_WHY_CODE_OF_ROW, "codes", row, "has factors that no row has");
   for (size_t row = e->rows; row < e->blocks * CPB_SCAN_ROWS; row++) factor_at(e, row)[0] = FLT_MAX;
   return CPB_OK;
@@ -112,46 +113,39 @@ cpb_status cpb_estimator_new(const cpb_sketch *sketch, cpb_view codes, cpb_estim
 /* Beyond this many s, single precision would overflow. */
 static const double FAR = 1e15;
 
-/* Values of the nibbles: sums of levels times projections. */
-static void fill_table(const cpb_estimator *e, const double *along, size_t nibble, double *values) {
-  size_t bits_per = e->sketch->options.bits_per, count = 4 / bits_per;
+/* Values of a nibble: sums of levels times projections. Returns the least one, of which the largest is the opposite. */
+static double fill_table(size_t bits_per, const double *along, double *values) {
   int top = cpb_level_top(bits_per);
-  for (unsigned value = 0; value < 16; value++) {
-    values[value] = 0;
-    for (size_t i = 0; i < count; i++) {
-      int level = 2 * (int)(value >> i * bits_per & (unsigned)top) - top;
-      values[value] += level * along[nibble * count + i];
-    }
-  }
-}
-
-static double least_of(const double *values) {
-  double least = values[0];
-  for (int i = 1; i < 16; i++) least = fmin(least, values[i]);
-  return least;
+  double most = 0;
+  for (size_t i = 0; i < 4 / bits_per; i++) most += top * fabs(along[i]);
+  for (unsigned value = 0; value < 16; value++) values[value] = 0;
+  for (size_t i = 0; i < 4 / bits_per; i++)
+    for (unsigned value = 0; value < 16; value++)
+      values[value] += (2 * (int)(value >> i * bits_per & (unsigned)top) - top) * along[i];
+  return -most;
 }
 
 /* How many values of tables are added as bytes: the fewer levels, the less precise they need to be. */
 static size_t fold_of(const cpb_estimator *e) { return 4 / e->sketch->options.bits_per; }
 
 static void fill_tables(const cpb_estimator *e, cpb_estimator_query *a) {
-  size_t nibbles = 2 * e->bytes;
+  size_t nibbles = 2 * e->bytes, bits_per = e->sketch->options.bits_per, count = 4 / bits_per;
   double values[16], widest = 0, start = 0, off = 0;
   for (size_t j = 0; j < nibbles; j++) {
-    fill_table(e, a->along, j, values);
-    widest = fmax(widest, -2 * least_of(values)); /* levels are symmetric */
+    double wide = -2 * fill_table(bits_per, a->along + j * count, values);
+    widest = wide > widest ? wide : widest;
   }
-  double most = fmin(255 / (double)fold_of(e), floor(65535 / (double)nibbles));
-  double step = widest > 0 ? widest / floor(most) : 1;
+  double most = floor(fmin(255 / (double)fold_of(e), 65535 / (double)nibbles));
+  double step = widest > 0 ? widest / most : 1, per_step = 1 / step;
   for (size_t j = 0; j < nibbles; j++) {
-    double least, worst = 0;
-    fill_table(e, a->along, j, values);
-    least = least_of(values);
+    double least = fill_table(bits_per, a->along + j * count, values), worst = 0;
     start += least;
     for (size_t i = 0; i < 16; i++) {
-      double at = fmin(floor((values[i] - least) / step + 0.5), floor(most));
-      a->tables[16 * j + i] = (uint8_t)at;
-      worst = fmax(worst, fabs(least + step * at - values[i]));
+      double at = (values[i] - least) * per_step + 0.5;
+      at = (double)(int)(at < 0 ? 0 : at > most ? most : at);
+      a->tables[16 * j + i] = (uint8_t)(int)at;
+      double apart = fabs(least + step * at - values[i]);
+      worst = apart > worst ? apart : worst;
     }
     off += worst;
   }
@@ -160,8 +154,8 @@ static void fill_tables(const cpb_estimator *e, cpb_estimator_query *a) {
   a->doubt = off * (1 + 1e-9) + 0x1p-21 * (step * 65535 + fabs(start));
 }
 
-int cpb_estimator_ask(cpb_estimator_query *a, const cpb_estimator *e, cpb_view queries, size_t row,
-                      double *w) {
+int cpb_estimator_place(cpb_estimator_query *a, const cpb_estimator *e, cpb_view queries, size_t row,
+                        double *w) {
   const cpb_loops *loops = cpb_loops_here();
   const cpb_sketch *sketch = e->sketch;
   size_t d = sketch->options.d;
@@ -173,10 +167,41 @@ int cpb_estimator_ask(cpb_estimator_query *a, const cpb_estimator *e, cpb_view q
   a->size2 = loops->dot(w, w, d);
   a->far = !(a->size2 <= FAR * FAR);
   if (a->far) memset(w, 0, d * sizeof *w);
-  for (size_t i = 0; i < e->n; i++) a->along[i] = loops->dot(sketch->normals + i * (d + 1), w, d);
-  a->beside = fmax(a->size2 - loops->dot(a->along, a->along, e->n), 0);
-  fill_tables(e, a);
   return 0;
+}
+
+typedef struct asking {
+  cpb_estimator_query *asked;
+  size_t count;
+  const cpb_estimator *e;
+  const double *w;
+} asking;
+
+/* A few directions, which stay in the first-level cache, with all queries. */
+static void project_queries(void *arg, size_t block, size_t first, size_t count) {
+  const asking *a = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = a->e->sketch->options.d;
+  (void)block;
+  for (size_t q = 0; q < a->count; q++)
+    for (size_t i = first; i < first + count; i++)
+      a->asked[q].along[i] = loops->dot(a->e->sketch->normals + i * (d + 1), a->w + q * d, d);
+}
+
+static void finish_query(void *arg, size_t query) {
+  const asking *a = arg;
+  cpb_estimator_query *asked = &a->asked[query];
+  asked->beside = fmax(asked->size2 - cpb_loops_here()->dot(asked->along, asked->along, a->e->n), 0);
+  fill_tables(a->e, asked);
+}
+
+void cpb_estimator_ask(cpb_estimator_query *asked, size_t count, const cpb_estimator *e, const double *w,
+                       const cpb_exec *exec) {
+  enum { DIRECTIONS_AT_ONCE = 4 };
+  asking a = {asked, count, e, w};
+  cpb_blocks blocks = {e->n, DIRECTIONS_AT_ONCE, project_queries, &a};
+  cpb_blocks_run(&blocks, exec);
+  cpb_exec_run(exec, count, finish_query, &a);
 }
 
 /* ---- the scan ---- */

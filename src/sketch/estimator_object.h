@@ -29,10 +29,13 @@ typedef struct cpb_estimator_query {
   double doubt; /* the tables' error of <v, G w>, at most */
 } cpb_estimator_query;
 
-/* Prepares the query in a row of a view; along and tables have been allocated (n doubles, 32 bytes per byte of a code). 0 or a
- * fault. scratch: d doubles. */
-int cpb_estimator_ask(cpb_estimator_query *asked, const cpb_estimator *e, cpb_view queries, size_t row,
-                      double *scratch);
+/* The query in a row of a view: w, d doubles. 0 or a fault. */
+int cpb_estimator_place(cpb_estimator_query *asked, const cpb_estimator *e, cpb_view queries, size_t row,
+                        double *w);
+/* Prepares queries that have been placed; their along and tables have been allocated (n doubles, 32 bytes per byte of a
+ * code). w: count x d */
+void cpb_estimator_ask(cpb_estimator_query *asked, size_t count, const cpb_estimator *e, const double *w,
+                       const cpb_exec *exec);
 
 /* The k smallest estimates of each query, sorted; count queries, entries count x k. False if out of memory. */
 bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *asked, size_t count, size_t k,

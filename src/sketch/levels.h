@@ -31,17 +31,22 @@ typedef struct cpb_levels_sums {
   double z2, c2, along, v2, doubt, off;
 } cpb_levels_sums;
 
-/* Chooses the levels whose direction is nearest to that of c, as u, and sets c2, along and v2. */
-void cpb_levels_choose(const float *c, size_t n, size_t bits_per, uint8_t *u, cpb_levels_sums *sums);
+/* How factors are stored. f is about |z|/(sqrt(n) top): multiplied by `scale`, a power of two, it has the magnitude of |z|. */
+typedef struct cpb_factor_form {
+  cpb_dtype dtype;
+  size_t bytes; /* of each */
+  double most, scale, unscale;
+  double
+      loose; /* what rounding and directions that are not quite orthonormal can add to |z - f G^T v|^2, relatively */
+} cpb_factor_form;
 
-/* Writes the levels as bits. */
-void cpb_levels_pack(const uint8_t *u, size_t n, size_t bits_per, uint8_t *code);
+cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o);
 
 /* The factors of a code; `at` points behind its bits. */
-cpb_row_factors cpb_factors_get(const cpb_sketch_options *o, const uint8_t *at);
+cpb_row_factors cpb_factors_get(const cpb_factor_form *form, const uint8_t *at);
 
 /* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. The sums are in units of s. */
-void cpb_factors_put(const cpb_sketch_options *o, const cpb_levels_sums *sums, uint8_t *at);
+void cpb_factors_put(const cpb_factor_form *form, const cpb_levels_sums *sums, uint8_t *at);
 
 /* cpb_sketch_encode for principal sketches. */
 cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,

@@ -15,17 +15,22 @@
 #include "geometry/t1_embed.h"
 #include "loop/block_product.h"
 #include "sketch/levels.h"
+#include "sketch/levels_loop.h"
 
-enum { FLOATS_PER_BLOCK = 1 << 16, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
+enum { FLOATS_PER_BLOCK = 1 << 15, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
 
 typedef struct encoding {
   const cpb_sketch *sketch;
   const cpb_loops *loops;
   cpb_view x;
   uint8_t *codes;
-  size_t n, columns; /* directions, and rounded up to panels */
+  cpb_levels_loop *choose;
+  cpb_factor_form form;
+  size_t n, columns; /* directions, and padded */
   float *center;     /* rounded; NULL: it is too far away for that */
   double shift;      /* |m - center|, times unit */
+  double ratio;      /* from unit (x-m) to units of s */
+  double doubt;      /* of <c,v>, by |z| |v| */
   cpb_first_fault fault;
   atomic_bool out_of_memory;
 } encoding;
@@ -33,38 +38,68 @@ typedef struct encoding {
 typedef struct block {
   encoding *e;
   size_t first;
-  size_t group, panel, chunk;
+  const char *rows;
+  size_t row_bytes;
+  size_t room; /* for whole groups of rows */
+  size_t panel, chunk;
   float *factors, *start, *single;
   float *c; /* rows x columns */
   double *z;
   double *length2; /* |z|^2; -1: of no row */
   double *ratio;   /* from z to units of s */
-  uint8_t *u;
+  cpb_levels_chosen *chosen;
 } block;
 
 /* ---- rows ---- */
 
-/* Where row i begins in the layout of the panel loop; its lines are GROUP_LINE apart. */
-static float *line_of(const block *b, size_t i) {
-  size_t d = b->e->sketch->options.d;
-  return b->factors + i / CPB_PANEL_ROWS * cpb_panel_group(d) + i % CPB_PANEL_ROWS * CPB_PANEL_LINE;
+static size_t chunks_of(const block *b) { return (b->e->x.cols + DEPTH - 1) / DEPTH; }
+
+/* Columns of a chunk. */
+static size_t depth_of(const block *b, size_t chunk) {
+  size_t left = b->e->x.cols - chunk * DEPTH;
+  return left < DEPTH ? left : DEPTH;
 }
 
-/* z in its lines; gives |z|^2. */
+/* Each chunk of columns has the layout of the panel loop. */
+static float *chunk_at(const block *b, size_t chunk) { return b->factors + chunk * DEPTH * b->room; }
+
+static float *factor_at(const block *b, size_t i, size_t k) {
+  return chunk_at(b, k / DEPTH) + cpb_panel_at(depth_of(b, k / DEPTH), i, k % DEPTH);
+}
+
+/* The factors of z; gives |z|^2. */
+static double spread_f32(block *b, size_t i, const float *row) {
+  const encoding *e = b->e;
+  float unit = (float)e->sketch->unit;
+  double sum = 0;
+  for (size_t chunk = 0, k = 0; chunk < chunks_of(b); chunk++, k += DEPTH)
+    sum += e->loops->spread_f32(row + k, depth_of(b, chunk), unit, e->center + k, factor_at(b, i, k),
+                                GROUP_LINE);
+  return sum;
+}
+
+static double spread_f64(block *b, size_t i, const double *row) {
+  const encoding *e = b->e;
+  const double *center = e->sketch->center;
+  double sum = 0;
+  for (size_t chunk = 0, k = 0; chunk < chunks_of(b); chunk++, k += DEPTH)
+    sum += e->loops->spread_f64(row + k, depth_of(b, chunk), e->sketch->unit, center + k, factor_at(b, i, k),
+                                GROUP_LINE);
+  return sum;
+}
+
 static double spread_row(block *b, size_t i) {
   const encoding *e = b->e;
-  cpb_view x = cpb_view_slice(e->x, b->first + i, 1);
-  size_t d = x.cols;
-  double unit = e->sketch->unit;
+  cpb_view x = e->x;
+  x.data = b->rows + i * b->row_bytes;
+  x.rows = 1;
   bool bytes = x.dtype == CPB_U8 || x.dtype == CPB_I8;
   if (e->center != NULL && (bytes || x.dtype == CPB_F32)) {
-    if (bytes) e->loops->floats[x.dtype](x.data, d, b->single);
-    const float *row = bytes ? b->single : x.data;
-    return e->loops->spread_f32(row, d, (float)unit, e->center, line_of(b, i), GROUP_LINE);
+    if (bytes) e->loops->floats[x.dtype](x.data, x.cols, b->single);
+    return spread_f32(b, i, bytes ? b->single : x.data);
   }
   if (x.dtype != CPB_F64) cpb_view_widen(x, b->z);
-  const double *row = x.dtype == CPB_F64 ? x.data : b->z;
-  return e->loops->spread_f64(row, d, unit, e->sketch->center, line_of(b, i), GROUP_LINE);
+  return spread_f64(b, i, x.dtype == CPB_F64 ? x.data : b->z);
 }
 
 /* Any row: scaled to a largest element near 1. False if it holds NaN or inf, or is beyond double. */
@@ -82,7 +117,7 @@ static bool spread_any_row(block *b, size_t i) {
   double factor = largest > 0 ? cpb_unit_power(largest) : 1;
   for (size_t k = 0; k < d; k++) {
     b->z[k] *= factor;
-    line_of(b, i)[k / CPB_PANEL_LINE * GROUP_LINE + k % CPB_PANEL_LINE] = (float)b->z[k];
+    *factor_at(b, i, k) = (float)b->z[k];
   }
   b->length2[i] = loops->dot(b->z, b->z, d);
   b->ratio[i] = 1 / (factor * sketch->sigma);
@@ -92,103 +127,130 @@ static bool spread_any_row(block *b, size_t i) {
 static void prepare_row(block *b, size_t i) {
   encoding *e = b->e;
   b->length2[i] = spread_row(b, i);
-  b->ratio[i] = 1 / e->sketch->sigma;
+  b->ratio[i] = e->ratio;
   if ((b->length2[i] > 0x1p-40 && b->length2[i] < 0x1p40) || spread_any_row(b, i)) return;
   int fault = cpb_row_fault(e->loops, e->x, b->first + i);
   cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
   b->length2[i] = -1;
-  for (size_t k = 0; k < e->x.cols; k++)
-    line_of(b, i)[k / CPB_PANEL_LINE * GROUP_LINE + k % CPB_PANEL_LINE] = 0;
+  for (size_t k = 0; k < e->x.cols; k++) *factor_at(b, i, k) = 0;
 }
 
 /* ---- projections ---- */
 
+/* Columns of the current panel. */
+static size_t columns_here(const block *b) {
+  size_t left = b->e->columns - b->panel * CPB_PANEL_COLS;
+  return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;
+}
+
 static void found(void *context, size_t row, uint64_t columns, const float *values) {
   block *b = context;
   (void)columns; /* all columns are used */
-  float *c = b->c + (b->group * CPB_PANEL_ROWS + row) * b->e->columns + b->panel * CPB_PANEL_COLS;
-  if (b->chunk == 0)
-    memcpy(c, values, CPB_PANEL_COLS * sizeof *c);
+  float *c = b->c + row * b->e->columns + b->panel * CPB_PANEL_COLS;
+  size_t count = columns_here(b);
+  if (b->chunk == 0 && count == CPB_PANEL_COLS)
+    memcpy(c, values, CPB_PANEL_COLS * sizeof *c); /* of a constant size: no call */
+  else if (b->chunk == 0)
+    memcpy(c, values, count * sizeof *c);
   else
-    for (size_t j = 0; j < CPB_PANEL_COLS; j++) c[j] += values[j];
-}
-
-static void project_group(block *b, const float *threshold, size_t rows) {
-  const encoding *e = b->e;
-  size_t d = e->sketch->options.d, left = d - b->chunk * DEPTH;
-  e->loops->panel(
-      &(cpb_panel){.rows = rows,
-                   .k = left < DEPTH ? left : DEPTH,
-                   .columns = CPB_PANEL_COLS,
-                   .a = b->factors + b->group * cpb_panel_group(d) + b->chunk * DEPTH * CPB_PANEL_ROWS,
-                   .start = b->start,
-                   .b = e->sketch->panels + (b->panel * (d + 1) + b->chunk * DEPTH) * CPB_PANEL_COLS,
-                   .threshold = threshold,
-                   .found = found,
-                   .context = b});
+    for (size_t j = 0; j < count; j++) c[j] += values[j];
 }
 
 static void project(block *b, size_t count) {
+  const encoding *e = b->e;
   float threshold[CPB_PANEL_COLS];
   for (size_t j = 0; j < CPB_PANEL_COLS; j++) threshold[j] = -INFINITY;
-  for (b->panel = 0; b->panel < cpb_sketch_panels(b->e->sketch); b->panel++)
-    for (b->chunk = 0; b->chunk * DEPTH < b->e->sketch->options.d; b->chunk++)
-      for (b->group = 0; b->group * CPB_PANEL_ROWS < count; b->group++) {
-        size_t left = count - b->group * CPB_PANEL_ROWS;
-        project_group(b, threshold, left < CPB_PANEL_ROWS ? left : CPB_PANEL_ROWS);
-      }
+  for (b->panel = 0; b->panel < cpb_sketch_panels(e->sketch); b->panel++)
+    for (b->chunk = 0; b->chunk < chunks_of(b); b->chunk++)
+      e->loops->panel(&(cpb_panel){.rows = count,
+                                   .k = depth_of(b, b->chunk),
+                                   .columns = columns_here(b),
+                                   .a = chunk_at(b, b->chunk),
+                                   .start = b->start,
+                                   .b = e->sketch->panels +
+                                        (b->panel * (e->x.cols + 1) + b->chunk * DEPTH) * CPB_PANEL_COLS,
+                                   .threshold = threshold,
+                                   .found = found,
+                                   .context = b});
 }
 
 /* ---- codes ---- */
 
-static void encode_row(block *b, size_t i) {
-  const encoding *e = b->e;
-  const cpb_sketch_options *o = &e->sketch->options;
-  uint8_t *code = e->codes + (b->first + i) * o->code_bytes;
-  if (b->length2[i] < 0) {
-    memset(code, 0, o->code_bytes);
-    return;
-  }
-  double ratio = b->ratio[i], k = (double)(e->n < o->d ? e->n : o->d), length = sqrt(b->length2[i]);
-  double terms = DEPTH + 5 + (double)(o->d / DEPTH);
-  cpb_levels_sums sums;
-  cpb_levels_choose(b->c + i * e->columns, e->n, o->bits_per, b->u, &sums);
-  cpb_levels_pack(b->u, e->n, o->bits_per, code);
-  sums.z2 = b->length2[i] * ratio * ratio;
-  sums.c2 *= ratio * ratio;
-  sums.along *= ratio;
-  sums.doubt = 1.1 * terms * 0x1p-24 * length * sqrt(k * sums.v2) * ratio;
-  sums.off = (0x1p-23 * length + e->shift) * ratio;
-  cpb_factors_put(o, &sums, code + o->bits / 8);
+static uint8_t *code_at(const block *b, size_t i) {
+  return b->e->codes + (b->first + i) * b->e->sketch->options.code_bytes;
 }
 
+static void write_factors(const block *b, size_t i) {
+  const encoding *e = b->e;
+  cpb_levels_chosen chosen = b->chosen[i];
+  double ratio = b->ratio[i], length = sqrt(b->length2[i]);
+  cpb_levels_sums sums = {.z2 = b->length2[i] * ratio * ratio,
+                          .c2 = chosen.c2 * ratio * ratio,
+                          .along = chosen.along * ratio,
+                          .v2 = chosen.v2,
+                          .doubt = e->doubt * length * sqrt(chosen.v2) * ratio,
+                          .off = (0x1p-23 * length + e->shift) * ratio};
+  cpb_factors_put(&e->form, &sums, code_at(b, i) + e->sketch->options.bits / 8);
+}
+
+/* One step after the other for all rows: the steps of several rows overlap. */
 static void encode_rows(block *b, size_t count) {
+  const encoding *e = b->e;
+  const cpb_sketch_options *o = &e->sketch->options;
   for (size_t i = 0; i < count; i++) prepare_row(b, i);
   project(b, count);
-  for (size_t i = 0; i < count; i++) encode_row(b, i);
+  e->choose(&(cpb_levels_job){.c = b->c,
+                              .rows = count,
+                              .n = e->n,
+                              .stride = e->columns,
+                              .bits_per = o->bits_per,
+                              .codes = code_at(b, 0),
+                              .code_stride = o->code_bytes,
+                              .chosen = b->chosen});
+  for (size_t i = 0; i < count; i++)
+    if (b->length2[i] >= 0)
+      write_factors(b, i);
+    else
+      memset(code_at(b, i), 0, o->code_bytes);
+}
+
+static size_t factor_floats(size_t d, size_t room) {
+  return d / DEPTH * DEPTH * room + cpb_panel_group(d % DEPTH) * (room / CPB_PANEL_ROWS);
+}
+
+static bool allocate(block *b, size_t count) {
+  size_t d = b->e->x.cols, room = cpb_round_up(count, CPB_PANEL_ROWS), floats = factor_floats(d, room);
+  b->room = room;
+  size_t all = floats + room * b->e->columns + room + d;
+  b->factors = aligned_alloc(64, cpb_round_up(all * sizeof(float), 64));
+  b->z = malloc((d + 2 * room) * sizeof *b->z);
+  b->chosen = malloc(room * sizeof *b->chosen);
+  if (b->factors == NULL || b->z == NULL || b->chosen == NULL) return false;
+  b->c = b->factors + floats;
+  b->start = b->c + room * b->e->columns;
+  b->single = b->start + room;
+  b->length2 = b->z + d;
+  b->ratio = b->length2 + room;
+  memset(b->start, 0, room * sizeof *b->start);
+  for (size_t i = count; i < room; i++) /* the last group is complete */
+    for (size_t k = 0; k < d; k++) *factor_at(b, i, k) = 0;
+  return true;
 }
 
 static void encode_block(void *arg, size_t index, size_t first, size_t count) {
   encoding *e = arg;
   (void)index;
-  size_t d = e->sketch->options.d, room = cpb_round_up(count, CPB_PANEL_ROWS);
-  block b = {.e = e, .first = first};
-  size_t floats = room / CPB_PANEL_ROWS * cpb_panel_group(d);
-  b.factors = calloc(floats + CPB_PANEL_ROWS + d + room * e->columns, sizeof(float));
-  b.z = malloc((d + 2 * room) * sizeof(double));
-  b.u = malloc(e->n);
-  if (b.factors != NULL && b.z != NULL && b.u != NULL) {
-    b.start = b.factors + floats;
-    b.single = b.start + CPB_PANEL_ROWS;
-    b.c = b.single + d;
-    b.length2 = b.z + d;
-    b.ratio = b.length2 + room;
+  block b = {.e = e,
+             .first = first,
+             .rows = cpb_view_slice(e->x, first, count).data,
+             .row_bytes = e->x.stride * cpb_dtype_size(e->x.dtype)};
+  if (allocate(&b, count))
     encode_rows(&b, count);
-  } else
+  else
     atomic_store(&e->out_of_memory, true);
   free(b.factors);
   free(b.z);
-  free(b.u);
+  free(b.chosen);
 }
 
 /* Keeps the rounded centre if that moves rows by less than single precision would. False if out of memory. */
@@ -217,10 +279,15 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                 .loops = cpb_loops_here(),
                 .x = x,
                 .codes = codes,
+                .choose = cpb_levels_loop_here(),
+                .form = cpb_factor_form_of(&sketch->options),
                 .n = cpb_sketch_directions(&sketch->options),
-                .columns = cpb_sketch_panels(sketch) * CPB_PANEL_COLS};
+                .columns = cpb_levels_padded(cpb_sketch_directions(&sketch->options))};
   cpb_status status = cpb_check_view(x, "x", sketch->options.d, error);
   if (status != CPB_OK) return status;
+  double k = (double)(e.n < x.cols ? e.n : x.cols), terms = DEPTH + 5 + (double)(x.cols / DEPTH);
+  e.doubt = 1.11 * terms * 0x1p-24 * sqrt(k);
+  e.ratio = 1 / sketch->sigma;
   if (!round_center(&e)) return cpb_fail_memory(error, "codes of rows");
   cpb_first_fault_init(&e.fault);
   size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (x.cols + e.n) + 1, CPB_PANEL_ROWS);

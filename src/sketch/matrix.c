@@ -9,7 +9,8 @@
 #include "scale/directions.h"
 
 enum {
-  SIDE = 96,        /* a multiple of both sides of a tile */
+  SIDE = 96, /* a multiple of both sides of a tile */
+  ROWS_AT_ONCE = 48,
   STEEP_STEPS = 6,  /* of the polar iteration: small singular values grow 3.4 times in each .. */
   GENTLE_STEPS = 4, /* .. and converge to 1 quadratically in these */
 };
@@ -31,14 +32,16 @@ typedef struct multiplying {
   const cpb_matrix *a, *b;
   cpb_matrix *c;
   bool transposed;
+  bool symmetric; /* only columns up to the diagonal are computed */
 } multiplying;
 
 static void multiply_rows(void *arg, size_t block, size_t first, size_t count) {
   const multiplying *m = arg;
   (void)block;
   size_t row = m->transposed ? 1 : m->a->stride, k = m->transposed ? m->a->stride : 1;
+  size_t cols = m->symmetric ? cpb_round_up(first + count, SIDE) : m->c->stride;
   cpb_product product = {.rows = count,
-                         .cols = m->c->stride,
+                         .cols = cols,
                          .k = m->b->rows,
                          .a = m->a->at + first * row,
                          .a_row = row,
@@ -51,11 +54,24 @@ static void multiply_rows(void *arg, size_t block, size_t first, size_t count) {
   cpb_product_add(m->loops, &product);
 }
 
+static void multiply(multiplying *m, const cpb_exec *exec) {
+  m->loops = cpb_loops_here();
+  cpb_blocks blocks = {m->c->height, ROWS_AT_ONCE, multiply_rows, m};
+  cpb_blocks_run(&blocks, exec);
+}
+
 void cpb_matrix_product(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
                         const cpb_exec *exec) {
-  multiplying m = {cpb_loops_here(), a, b, c, transposed};
-  cpb_blocks blocks = {c->height, SIDE, multiply_rows, &m};
-  cpb_blocks_run(&blocks, exec);
+  multiplying m = {.a = a, .b = b, .c = c, .transposed = transposed};
+  multiply(&m, exec);
+}
+
+void cpb_matrix_product_symmetric(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
+                                  const cpb_exec *exec) {
+  multiplying m = {.a = a, .b = b, .c = c, .transposed = transposed, .symmetric = true};
+  multiply(&m, exec);
+  for (size_t i = 0; i < c->rows; i++)
+    for (size_t j = i + 1; j < c->rows; j++) c->at[i * c->stride + j] = c->at[j * c->stride + i];
 }
 
 void cpb_matrix_transpose(const cpb_matrix *m, cpb_matrix *to) {
@@ -115,8 +131,8 @@ void cpb_polar_scratch_free(cpb_polar_scratch *s) {
 static void polynomial_step(cpb_matrix *m, cpb_polar_scratch *s, const double *factors,
                             const cpb_exec *exec) {
   cpb_matrix_transpose(m, &s->upright);
-  cpb_matrix_product(m, false, &s->upright, &s->square, exec);
-  if (factors[2] != 0) cpb_matrix_product(&s->square, false, &s->square, &s->fourth, exec);
+  cpb_matrix_product_symmetric(m, false, &s->upright, &s->square, exec);
+  if (factors[2] != 0) cpb_matrix_product_symmetric(&s->square, false, &s->square, &s->fourth, exec);
   for (size_t i = 0; i < m->rows; i++)
     for (size_t j = 0; j < m->rows; j++) {
       double *of = cpb_matrix_row(&s->square, i) + j, fourth = cpb_matrix_row(&s->fourth, i)[j];
@@ -130,7 +146,7 @@ static void polynomial_step(cpb_matrix *m, cpb_polar_scratch *s, const double *f
 static double largest_singular_value(cpb_matrix *m, cpb_polar_scratch *s, const cpb_exec *exec) {
   const cpb_loops *loops = cpb_loops_here();
   cpb_matrix_transpose(m, &s->upright);
-  cpb_matrix_product(m, false, &s->upright, &s->square, exec);
+  cpb_matrix_product_symmetric(m, false, &s->upright, &s->square, exec);
   double sum = 0;
   for (size_t i = 0; i < m->rows; i++) {
     const double *row = cpb_matrix_row(&s->square, i);

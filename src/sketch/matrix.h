@@ -24,6 +24,10 @@ static inline double *cpb_matrix_row(const cpb_matrix *m, size_t i) { return m->
 void cpb_matrix_product(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
                         const cpb_exec *exec);
 
+/* The same for a product that is symmetric, in little more than half of the time. */
+void cpb_matrix_product_symmetric(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
+                                  const cpb_exec *exec);
+
 /* to = m^T */
 void cpb_matrix_transpose(const cpb_matrix *m, cpb_matrix *to);
 

@@ -29,7 +29,7 @@ static void swap(cpb_matrix *a, cpb_matrix *b) {
 static bool iterate_dense(const cpb_matrix *y, cpb_matrix *v, cpb_random *random, const cpb_exec *exec) {
   cpb_matrix covariance = cpb_matrix_new(y->cols, y->cols), next = cpb_matrix_new(v->rows, v->cols);
   bool ready = covariance.at != NULL && next.at != NULL;
-  if (ready) cpb_matrix_product(y, true, y, &covariance, exec);
+  if (ready) cpb_matrix_product_symmetric(y, true, y, &covariance, exec);
   for (int round = 0; ready && round < DENSE_ROUNDS; round++) {
     for (int power = 0; power < DENSE_POWERS; power++) {
       cpb_matrix_product(v, false, &covariance, &next, exec);

@@ -13,6 +13,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/levels.h"
+#include "sketch/levels_loop.h"
 #include "sketch/principal.h"
 
 enum {
@@ -28,8 +29,9 @@ enum {
   TURNED_ROWS = 2048,      /* .. which uses fewer rows .. */
   TURNED_STEPS = 40,       /* .. and steps */
 };
-/* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too. */
-static const double CLOSE = 0.03;
+/* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too, unless that
+ * is more than twice what the best one lacks. */
+static const double CLOSE = 0.03, PERFECT = 1.25;
 static const double CALIBRATION_QUANTILE = 0.999, CALIBRATION_MARGIN = 1.15;
 
 typedef struct training {
@@ -151,25 +153,26 @@ typedef struct approximation {
   atomic_bool out_of_memory;
 } approximation;
 
-static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *u) {
-  cpb_levels_sums sums;
+static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *code) {
   cpb_loops_here()->narrow(row, n, c);
-  cpb_levels_choose(c, n, bits_per, u, &sums);
-  double f = sums.along > 0 ? sums.c2 / sums.along : 0;
-  for (size_t k = 0; k < n; k++) row[k] = f * (2 * u[k] - cpb_level_top(bits_per));
+  cpb_levels_chosen chosen;
+  cpb_levels_loop_here()(
+      &(cpb_levels_job){.c = c, .rows = 1, .n = n, .bits_per = bits_per, .codes = code, .chosen = &chosen});
+  double f = chosen.along > 0 ? chosen.c2 / chosen.along : 0;
+  for (size_t k = 0; k < n; k++) row[k] = f * cpb_level_at(code, bits_per, k);
 }
 
 static void approximate_rows(void *arg, size_t block, size_t first, size_t count) {
   approximation *a = arg;
   (void)block;
   size_t n = a->c->n;
-  float *c = malloc(n * sizeof *c);
-  uint8_t *u = malloc(n);
-  if (c == NULL || u == NULL) atomic_store(&a->out_of_memory, true);
-  for (size_t i = first; i < first + count && c != NULL && u != NULL; i++)
-    approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, u);
+  float *c = calloc(cpb_levels_padded(n), sizeof *c);
+  uint8_t *code = malloc(n);
+  if (c == NULL || code == NULL) atomic_store(&a->out_of_memory, true);
+  for (size_t i = first; i < first + count && c != NULL && code != NULL; i++)
+    approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, code);
   free(c);
-  free(u);
+  free(code);
 }
 
 /* Number of rows whose estimate is smaller. */
@@ -200,7 +203,7 @@ static void score(training *t, const cpb_matrix *products, candidate *c) {
   }
   double all = (double)(t->queries * near);
   c->recall = (double)late / all;
-  c->score = c->recall + (double)early / all / 4;
+  c->score = c->recall + (PERFECT - 1) * (double)early / all;
 }
 
 static bool judge(training *t, candidate *c) {
@@ -300,7 +303,7 @@ static size_t usual_bits_per(const training *t) {
  * NAN before the first. */
 static cpb_status try_all(training *t, candidate *best, size_t given, cpb_sketch_rotation kind,
                           double *scores) {
-  double least = best->score - CLOSE;
+  double least = best->score - fmin(CLOSE, 2 * (PERFECT - best->score));
   cpb_status status = CPB_OK;
   for (size_t bits_per = 1; bits_per <= 4 && status == CPB_OK; bits_per *= 2) {
     if ((given != 0 && given != bits_per) || scores[bits_per] < least) continue;
@@ -363,7 +366,8 @@ static double share_of_bound(const cpb_sketch *sketch, const training *t, const 
                              const double *asked, size_t row, size_t query) {
   const cpb_sketch_options *o = &sketch->options;
   const cpb_loops *loops = cpb_loops_here();
-  cpb_row_factors factors = cpb_factors_get(o, code + o->bits / 8);
+  cpb_factor_form form = cpb_factor_form_of(o);
+  cpb_row_factors factors = cpb_factors_get(&form, code + o->bits / 8);
   size_t n = cpb_sketch_directions(o);
   double along = 0, asked2 = loops->dot(asked, asked, n);
   for (size_t i = 0; i < n; i++) along += cpb_level_at(code, o->bits_per, i) * asked[i];

@@ -83,6 +83,8 @@ if command -v gnuplot >/dev/null; then
   capball ball plane.csv $ids -o m.json --nu 0.5 --plot ball.svg -q
   check "a picture has a title and the columns on its axes" bash -c "grep -q '<title>plane.csv: the ball of 7 rows</title>' ball.svg && grep -q '>a<' ball.svg && grep -q '>b<' ball.svg"
   check "rows outside have a shape and a name of their own" bash -c "grep -q 'outside (' ball.svg && grep -q \"<use xlink:href='#gpPt7' transform\" ball.svg"
+  { echo a,b; seq 0 199 | awk '{ print $1 * 37 % 101 "," $1 * 53 % 89 } END { print "900,-900" }'; } >many.csv
+  check "where most are outside, the strangest hundredth has" bash -c "capball ball many.csv -o many.json --nu 0.9 --plot many.svg -q && grep -q 'the strangest 1 % (2)' many.svg"
   printf '0\n0\n0\n0\n0\n0\n1\n' >odd.csv
   capball score -m m.json plane.csv $ids -o s.csv --labels odd.csv --plot scores.svg -q >/dev/null
   check "a picture of scores has a title" grep -q '<title>plane.csv: scores of 7 rows by m.json</title>' scores.svg

@@ -22,8 +22,13 @@ check "AUC is at least .98" awk '/^AUC/ { good = $2 >= 0.98 } END { exit !good }
 check "the first reason of most of them is the weight" \
   awk '/ r[0-9]*00 / && / (weight|height) [+-]/ { good++ } END { exit good < 20 }' told
 check "the page names the strangest row" grep -q 'The strangest is <b>r[0-9]*00</b>, by weight' strange.html
+check "the strangest hundredth of 3000 rows are 30" grep -q '<b>30</b> as strange as the strangest 1&nbsp;% of the training rows' strange.html
+check "shares are those of the ranks" awk '$1 ~ /^[0-9]+$/ && $4 ~ /^[0-9.]+$/ { n++; if (($4 - ($1 - 1) / 29.99) ^ 2 > 0.02) bad++ } END { exit n < 30 || bad }' told
 check "and does not speak of thousands outside" bash -c '! grep -q "outside the ball" strange.html'
 
+printf 'a,b,c\n1,,3\n,2,3\n4,5,6\n7,,9\n' >empty.csv
+check "empty cells are an error that names their columns" \
+  bash -c '! capball ball empty.csv -o none.json 2>err && grep -q "3 cells are empty, NaN or inf: a (1), b (2)" err'
 printf 'name,income,height\nnew,30000,\n' >two.csv
 printf 'name,income,height,weight\nnew,30000,,\n' >new.csv
 capball score -m ball.json new.csv --id-column name -o one.csv -q

@@ -28,6 +28,8 @@ typedef struct cpb_index_options {
   size_t cols;     /* numbers per row, >= 1 */
   cpb_dtype dtype; /* of the stored rows: f32 (the default), f64, f16, u8 or i8; added rows must have it */
   cpb_metric metric;
+  bool
+      borrow; /* do not copy added rows: they must stay valid and unchanged until the index is freed or compacted */
 } cpb_index_options;
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
@@ -36,7 +38,7 @@ CPB_CALL cpb_status cpb_index_new(const cpb_index_options *options, cpb_index **
 CPB_API void cpb_index_free(cpb_index *index);
 
 /** Adds rows; all of them or, on failure, none.
- *  rows   n >= 0 rows with the index's columns and dtype, copied
+ *  rows   n >= 0 rows with the index's columns and dtype; copied unless the index borrows them
  *  ids    n, distinct and not in the index; NULL: consecutive numbers after the largest id, or from 0
  *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use. */
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,

@@ -24,7 +24,9 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 import capball
+from capball import _arrays
 
+from . import adapters
 from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, _full, engine
 
 _log = logging.getLogger("capball")
@@ -34,6 +36,7 @@ _log = logging.getLogger("capball")
 _TRIED = (("none", "l2", 1.0), ("none", "cosine", 1.0), ("normalize", "cosine", 1.0), ("lift-ip", "ip", 1.0),
           ("lift-cosine", "cosine", 1.0), ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
 _METRIC = {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}
+_TRANSFORMS = ("auto", "sphere", "lift-ip", "lift-cosine", "normalize", "none", "center", "ip-cosine", "ip-l2")
 _FORMAT = 1  # of a saved index
 
 
@@ -48,7 +51,7 @@ class Certified(NamedTuple):
 class CertifiedRange(NamedTuple):
     """The rows within a radius of each query, and for which queries they are proven to be all of them."""
 
-    found: list[capball.Neighbors]
+    found: capball.Within
     proven: np.ndarray
 
 
@@ -99,11 +102,13 @@ class Euclidean:
     Ids count the rows from 0 in the order they were added; removed rows keep theirs.
     """
 
-    def __init__(self, engine_: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
+    def __init__(self, engine: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
                  scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
                  metric: str | None = None, **settings: Any) -> None:
-        self.engine: Engine = engine(engine_, **settings)
-        self._made = (engine_ if isinstance(engine_, str) else None, settings)
+        if transform not in _TRANSFORMS:
+            raise ValueError(f"transform must be one of {', '.join(_TRANSFORMS)}, got {transform!r}")
+        self.engine: Engine = adapters.engine(engine, **settings)
+        self._made = (engine if isinstance(engine, str) else None, settings)
         self.transform = "sphere" if map is not None and transform == "auto" else transform
         self.map, self.scale = map, scale
         self.candidates, self.ball, self.twice = candidates, ball, twice
@@ -122,7 +127,7 @@ class Euclidean:
         return int(self._alive.sum())
 
     def __repr__(self) -> str:
-        name = self._made[0] or type(self.engine).__name__
+        name = self._made[0] or getattr(self.engine, "name", type(self.engine).__name__)
         way = f"{self.transform} by {self.metric}" if self.metric else self.transform
         return f"Euclidean({name}, {way}, {len(self)} rows of {self.rows.shape[1]})"
 
@@ -132,7 +137,8 @@ class Euclidean:
         the share among the first."""
         if not self.trials:
             return f"{self.transform} was asked for" if self.transform != "auto" else "there are no rows yet"
-        return f"{self.transform} by {self.metric}, of " + ", ".join(map(str, self.trials))
+        return (f"{self.transform} by {self.metric}; measured, as recall of the candidates +- standard error (recall of the first): "
+                + ", ".join(map(str, self.trials)))
 
     def add(self, rows: Any) -> "Euclidean":
         """Takes rows in, after those that are there already.
@@ -140,7 +146,7 @@ class Euclidean:
         Engines that grow (hnswlib, usearch, faiss) take the new ones alone; others are built again from all rows, and so
         is every engine where the transform has no room for the new rows.
         """
-        rows = np.atleast_2d(np.ascontiguousarray(rows))
+        rows = self._checked(rows)
         first = len(self.rows)
         if first and rows.shape[1] != self.rows.shape[1]:
             raise ValueError(f"rows have {rows.shape[1]} columns, the index has {self.rows.shape[1]}")
@@ -152,6 +158,15 @@ class Euclidean:
         if not (first and hasattr(self.engine, "grow") and self._grow(rows, first)):
             self._build()
         return self
+
+    def _checked(self, rows: Any) -> np.ndarray:
+        rows = np.atleast_2d(_arrays.rows(rows, "rows"))
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(bad):
+            raise ValueError(f"row {bad[0]} holds NaN or inf" + (f", and {len(bad) - 1} more" if len(bad) > 1 else ""))
+        if len(rows) == 0 and len(self.rows) == 0:
+            raise ValueError("there are no rows to add")
+        return rows
 
     def _begin(self, rows: np.ndarray) -> None:
         if self.transform != "auto":
@@ -200,6 +215,8 @@ class Euclidean:
         shares: list[tuple[np.ndarray, np.ndarray]] = []
         for way in ways:
             self._try(*way, self.twice, base, queries, truth, count, shares)
+        if not shares:
+            raise ValueError("no transform for this engine can take these rows: name one by transform= to see why")
         spheres = [i for i, trial in enumerate(self.trials) if trial.transform == "sphere"]
         if spheres and not self.twice:
             best = self.trials[max(spheres, key=lambda i: self.trials[i].recall)]
@@ -211,7 +228,11 @@ class Euclidean:
              truth: np.ndarray, count: int, shares: list[tuple[np.ndarray, np.ndarray]]) -> None:
         k = truth.shape[1]
         trial = Euclidean(self._fresh(), transform=transform, metric=metric, scale=scale, ball=self.ball, candidates=count,
-                          twice=twice).add(base)
+                          twice=twice)
+        try:
+            trial.add(base)
+        except (capball.InvalidValue, capball.RowError):  # rows that this transform cannot take: 0 has no direction
+            return
         found = trial.search(queries, k).ids
         first = found if twice else trial._ask(queries, trial._usual_radius(k), count)[:, :k]
         shares.append((_shares(found, truth), _shares(first, truth)))
@@ -220,7 +241,7 @@ class Euclidean:
     def _fresh(self) -> Engine:
         """Another engine of the same settings, empty."""
         name, settings = self._made
-        return engine(name, **settings) if name is not None else self.engine
+        return adapters.engine(name, **settings) if name is not None else self.engine
 
     def _fit(self) -> None:
         """What rows and queries go through on their way to the engine."""
@@ -369,14 +390,16 @@ class Euclidean:
     # ---- range
 
     @overload
-    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
-              certificates: Literal[False] = False) -> list[capball.Neighbors]: ...
+    def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
+                     certificates: Literal[False] = False) -> capball.Within: ...
     @overload
-    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
-              certificates: Literal[True]) -> CertifiedRange: ...
-    def range(self, queries: Any, radius: float, most: int | None = None, *, filter: Any = None,
-              certificates: bool = False) -> list[capball.Neighbors] | CertifiedRange:
-        """All rows within the radius of each query, nearest first.
+    def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
+                     certificates: Literal[True]) -> CertifiedRange: ...
+    def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
+                     certificates: bool = False) -> capball.Within | CertifiedRange:
+        """All rows within the radius of each query, nearest first; within[i].ids are those of query i. `range` is the same.
+
+        radius        one for all queries, or one for each
 
         The rows are counted exactly, and the engine is asked for more until it has found them all. Where it cannot, or
         `most` rows are not enough, ValueError says how many are missing.
@@ -385,27 +408,30 @@ class Euclidean:
         certificates  no ValueError, but a flag for each query: True where none is missing
         """
         queries, allowed = self._queries(queries), self._allowed(filter)
-        true = capball.range_search(self.rows, queries, radius)
-        inside = [true.of(i).ids if allowed is None else true.of(i).ids[allowed[true.of(i).ids]] for i in range(len(queries))]
+        limits = _arrays.limits(radius, len(queries))
+        true = capball.range_search(self.rows, queries, limits)
+        inside = [near.ids if allowed is None else near.ids[allowed[near.ids]] for near in true]
         wanted = np.array([len(ids) for ids in inside])
         found: list[Any] = [None] * len(queries)
         left, count = np.arange(len(queries)), 2 * int(np.diff(true.lims).max(initial=0)) + 100
         while len(left):
             count = min(count, len(self.rows), most or len(self.rows))
-            for i, ids in zip(left, self._ask(queries[left], radius, count)):
-                found[i] = self._within(queries[i], ids, radius, allowed)
+            for i, ids in zip(left, self._ask(queries[left], limits[left], count)):
+                found[i] = self._within(queries[i], ids, limits[i], allowed)
             left = np.array([i for i in left if len(found[i].ids) < wanted[i]], int)
             if count >= min(len(self.rows), most or len(self.rows)):
                 break
             count *= 4
         proven = np.array([len(near.ids) for near in found]) == wanted
         if certificates:
-            return CertifiedRange(found, proven)
+            return CertifiedRange(capball.Within.join(found), proven)
         if not proven.all():
             first = int(np.argmin(proven))
-            raise ValueError(f"query {first}: the engine found {len(found[first].ids)} of {wanted[first]} rows within {radius}, "
+            raise ValueError(f"query {first}: the engine found {len(found[first].ids)} of {wanted[first]} rows within {limits[first]}, "
                              f"{wanted[first] - len(found[first].ids)} are missing" + (f": most = {most} is too few" if most else ""))
-        return found
+        return capball.Within.join(found)
+
+    range = range_search
 
     def _within(self, query: np.ndarray, ids: np.ndarray, radius: float, allowed: np.ndarray | None) -> capball.Neighbors:
         ids = ids[ids >= 0] if allowed is None else ids[(ids >= 0) & allowed[ids]]
@@ -438,21 +464,25 @@ class Euclidean:
         (folder / "index.json").write_text(json.dumps(facts))
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], engine_: Any = None) -> "Euclidean":
+    def load(cls, folder: str | os.PathLike[str], engine: Any = None) -> "Euclidean":
         """What `save` wrote: engine, settings, transform, map and rows.
 
-        engine_   only for an index of a function or of somebody's own adapter, which a file cannot hold
+        engine  the function or adapter of an index that was made with one: files store engines by their names alone
         """
         folder = Path(folder)
         facts = _facts(folder)
-        known = engine_ is None and facts["engine"] in BY_NAME
-        if engine_ is None and not known:
-            raise ValueError(f"{folder} is of {facts['engine']}, which a file cannot hold: give it as engine_")
-        index = cls(facts["engine"] if known else engine_, transform=facts["transform"], metric=facts["metric"],
+        if isinstance(engine, str) and engine != facts["engine"]:
+            raise ValueError(f"{folder}: the engine of this index was {_kind(facts['engine'])}, not {engine}: add the rows of "
+                             f"{folder / 'rows.npy'} to a new index")
+        known = engine in (None, facts["engine"]) and facts["engine"] in BY_NAME
+        if engine is None and not known:
+            raise ValueError(f"{folder}: the engine of this index was {_kind(facts['engine'])}, which cannot be stored in a file: "
+                             f"pass it again, Euclidean.load({str(folder)!r}, engine=..)")
+        index = cls(facts["engine"] if known else engine, transform=facts["transform"], metric=facts["metric"],
                     scale=facts["scale"], candidates=facts["candidates"], ball=facts["ball"], twice=facts["twice"])
         if known:
             index._made = (facts["engine"], facts["settings"])
-            index.engine = engine(facts["engine"], **facts["settings"])
+            index.engine = adapters.engine(facts["engine"], **facts["settings"])
         index.rows, index._alive = np.load(folder / "rows.npy"), np.load(folder / "alive.npy")
         if list(index.rows.shape) != facts["shape"] or len(index._alive) != len(index.rows):
             raise ValueError(f"{folder}: rows.npy has {index.rows.shape} numbers, the index was saved with {tuple(facts['shape'])}")
@@ -483,6 +513,12 @@ def _close(shares: list[np.ndarray], those: Any) -> list[int]:
 def _mean(shares: np.ndarray) -> tuple[float, float]:
     """The mean and its standard error."""
     return float(shares.mean()), float(shares.std() / len(shares) ** 0.5)
+
+
+def _kind(stored: str) -> str:
+    if stored in BY_NAME:
+        return stored
+    return "a function" if stored == adapters.Callable_.__name__ else f"an adapter, {stored}"
 
 
 def _settings(made: Any) -> dict[str, Any]:

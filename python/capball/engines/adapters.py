@@ -12,6 +12,8 @@ from typing import Any, Callable, Protocol, Sequence
 
 import numpy as np
 
+from capball._extras import module
+
 
 class Engine(Protocol):
     """What `Euclidean` asks of an engine."""
@@ -43,6 +45,7 @@ def _full(found: Sequence[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
 class Annoy:
     """Trees of random hyperplanes; 10 trees, as in the paper."""
 
+    package = "annoy"
     metrics = ("cosine", "l2", "ip")
     _names: dict[str, Any] = {"cosine": "angular", "l2": "euclidean", "ip": "dot"}
 
@@ -50,9 +53,7 @@ class Annoy:
         self.trees, self.search_k, self.seed = trees, search_k, seed
 
     def _empty(self, d: int, metric: str) -> Any:
-        from annoy import AnnoyIndex
-
-        return AnnoyIndex(d, self._names[metric])
+        return module("annoy").AnnoyIndex(d, self._names[metric])
 
     def build(self, rows: np.ndarray, metric: str) -> None:
         self.index = self._empty(rows.shape[1], metric)
@@ -75,15 +76,14 @@ class Annoy:
 class Hnswlib:
     """A graph of hnswlib; M = 16, ef = 200 for building and searching."""
 
+    package = "hnswlib"
     metrics = ("cosine", "l2", "ip")
 
     def __init__(self, M: int = 16, ef_construction: int = 200, ef: int = 200, seed: int = 0, threads: int = 1) -> None:
         self.M, self.ef_construction, self.ef, self.seed, self.threads = M, ef_construction, ef, seed, threads
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        import hnswlib
-
-        self.index = hnswlib.Index(metric, rows.shape[1])
+        self.index = module("hnswlib").Index(metric, rows.shape[1])
         self.index.init_index(len(rows), ef_construction=self.ef_construction, M=self.M, random_seed=self.seed)
         self.index.add_items(rows, num_threads=self.threads)
 
@@ -99,23 +99,21 @@ class Hnswlib:
         self.index.save_index(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
-        import hnswlib
-
-        self.index = hnswlib.Index(metric, d)
+        self.index = module("hnswlib").Index(metric, d)
         self.index.load_index(str(path))
 
 
 class Faiss:
     """Any index that faiss's factory makes: "Flat", "HNSW32", "IVF100,PQ16", .. ; trained on the rows."""
 
+    package = "faiss"
     metrics = ("cosine", "l2", "ip")
 
     def __init__(self, factory: str = "HNSW32", nprobe: int = 10, ef: int = 64) -> None:
         self.factory, self.nprobe, self.ef = factory, nprobe, ef
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        import faiss
-
+        faiss = module("faiss")
         kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
         self.cosine = metric == "cosine"
         self.index = faiss.index_factory(rows.shape[1], self.factory, kind)
@@ -129,9 +127,7 @@ class Faiss:
     def _ready(self, rows: np.ndarray) -> np.ndarray:
         rows = np.array(rows, np.float32, order="C")
         if self.cosine:
-            import faiss
-
-            faiss.normalize_L2(rows)
+            module("faiss").normalize_L2(rows)
         return rows
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
@@ -142,19 +138,16 @@ class Faiss:
         return self.index.search(self._ready(queries), k)[1]
 
     def save(self, path: Path) -> None:
-        import faiss
-
-        faiss.write_index(self.index, str(path))
+        module("faiss").write_index(self.index, str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
-        import faiss
-
-        self.index, self.cosine = faiss.read_index(str(path)), metric == "cosine"
+        self.index, self.cosine = module("faiss").read_index(str(path)), metric == "cosine"
 
 
 class Scann:
     """Google's ScaNN: a tree, asymmetric hashing, and reordering of the best 100."""
 
+    package = "scann"
     metrics = ("ip", "l2", "cosine")
 
     def __init__(self, leaves: int | None = None, searched: int | None = None, reorder: int = 100,
@@ -163,8 +156,7 @@ class Scann:
         self.dimensions_per_block, self.threshold = dimensions_per_block, threshold
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        import scann
-
+        scann = module("scann")
         self.cosine = metric == "cosine"
         rows = self._ready(rows)
         leaves = self.leaves or max(1, min(2000, int(8 * len(rows) ** 0.5)))
@@ -189,14 +181,13 @@ class Scann:
         self.index.serialize(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
-        import scann
-
-        self.index, self.cosine = scann.scann_ops_pybind.load_searcher(str(path)), metric == "cosine"
+        self.index, self.cosine = module("scann").scann_ops_pybind.load_searcher(str(path)), metric == "cosine"
 
 
 class Usearch:
     """A graph of usearch; dtype "f32", "f16" or "i8"."""
 
+    package = "usearch.index"
     metrics = ("cosine", "l2", "ip")
     _names = {"cosine": "cos", "l2": "l2sq", "ip": "ip"}
 
@@ -204,9 +195,7 @@ class Usearch:
         self.dtype, self.connectivity = dtype, connectivity
 
     def _empty(self, d: int, metric: str) -> Any:
-        from usearch.index import Index
-
-        return Index(ndim=d, metric=self._names[metric], dtype=self.dtype, connectivity=self.connectivity)
+        return module("usearch.index").Index(ndim=d, metric=self._names[metric], dtype=self.dtype, connectivity=self.connectivity)
 
     def build(self, rows: np.ndarray, metric: str) -> None:
         self.index = self._empty(rows.shape[1], metric)
@@ -230,6 +219,7 @@ class Usearch:
 class Pgvector:
     """A table of PostgreSQL with pgvector's HNSW index; `dsn` as psycopg takes it."""
 
+    package = "psycopg"
     metrics = ("cosine", "l2", "ip")
     _names = {"cosine": ("vector_cosine_ops", "<=>"), "l2": ("vector_l2_ops", "<->"), "ip": ("vector_ip_ops", "<#>")}
 
@@ -239,9 +229,7 @@ class Pgvector:
         self.dsn, self.table, self.ef = dsn, table, ef
 
     def _connect(self) -> Any:
-        import psycopg
-
-        return psycopg.connect(self.dsn, autocommit=True)
+        return module("psycopg").connect(self.dsn, autocommit=True)
 
     @staticmethod
     def _text(row: np.ndarray) -> str:
@@ -276,12 +264,17 @@ class Callable_:
 
     def __init__(self, call: Any, metrics: tuple[str, ...] = ("cosine",)) -> None:
         self.call, self.metrics = call, metrics
+        self.name = getattr(call, "__name__", type(call).__name__)
 
     def build(self, rows: np.ndarray, metric: str) -> None:
         self.rows, self.metric = rows, metric
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        return np.asarray(self.call(self.rows, queries, k, self.metric), np.int64)
+        ids = np.asarray(self.call(self.rows, queries, k, self.metric))
+        if ids.ndim != 2 or len(ids) != len(queries) or ids.dtype.kind not in "iu":
+            raise ValueError(f"{self.name} must give the ids of {k} rows for each of {len(queries)} queries, whole numbers of shape "
+                             f"({len(queries)}, {k}); it gave {ids.dtype} of shape {ids.shape}")
+        return ids.astype(np.int64)
 
     def save(self, path: Path) -> None:
         with open(path, "wb") as file:  # np.save would add a suffix to the name
@@ -308,7 +301,9 @@ def engine(named: Any, **settings: Any) -> Engine:
     if isinstance(named, str):
         if named not in BY_NAME:
             raise ValueError(f"engine must be one of {sorted(BY_NAME)}, got {named!r}")
-        return BY_NAME[named](**settings)
+        made: Any = BY_NAME[named](**settings)
+        module(made.package)  # so that a missing one is reported before rows are added
+        return made
     if all(hasattr(named, word) for word in ("metrics", "build", "search", "save", "load")):
         if settings:
             raise TypeError(f"{type(named).__name__} has its settings already: {', '.join(settings)} came too late")

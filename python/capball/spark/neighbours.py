@@ -1,11 +1,14 @@
 """T13: exact neighbours of queries in a base that is spread over the workers.
 
 Queries are sent to every partition of the base, whose search is that of the library; the lists of the partitions are
-merged chunk by chunk in the workers. With a sketch only the rows whose codes are nearest are measured.
+merged chunk by chunk in the workers. With a sketch only the rows whose codes are nearest are measured. A base that is asked
+more than once can be written to index files, one for each partition, which the workers map instead of reading the frame.
 """
 
 from __future__ import annotations
 
+import os
+import uuid
 from typing import Any, Iterator
 
 import numpy as np
@@ -15,7 +18,7 @@ from pyspark.ml.param import TypeConverters
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .. import RowError, Search, _core
+from .. import Index, RowError, Search, _core
 from .. import Sketch as _Sketch
 from ._parquet import mapped
 from ._shared import Files, VectorParams, hand_on, param
@@ -75,11 +78,38 @@ class KNNModel(Files, Model, _Params):
         super().__init__(**given)
         self.base, self.d, self.sketch = base, d, sketch
         self.summary: dict[str, Any] = {}
+        self.indexes: tuple[str, list[str]] | None = None  # their metric and names
 
     def copy(self, extra: Any = None) -> Any:
         made = super().copy(extra)
         made.base, made.d, made.sketch, made.summary = self.base, self.d, self.sketch, self.summary
+        made.indexes = self.indexes
         return made
+
+    def buildIndex(self, path: str) -> "KNNModel":
+        """Writes the base to index files in a directory that every worker can read; exact queries then use these files.
+
+        The base is neither read nor prepared again. The files have the model's metric, and are no part of what save writes.
+        """
+        columns, keep, metric, d = self.columns(), self.keeps, self.value("metric"), self.d
+        label, dtype = columns.label, _dtype(columns, self.base)
+        os.makedirs(path, exist_ok=True)
+
+        def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            reader, index = Reader(label, keep, dtype, d), Index(d, metric, dtype, copy=False)
+            for block in reader.blocks(batches):
+                block = reader.usable(block)
+                try:
+                    index.add(block.rows, ids=block.ids, threads=1)
+                except RowError as failure:
+                    reader.refuse_row(block, failure.row or 0, failure)
+            if len(index):
+                name = os.path.join(path, f"{uuid.uuid4().hex}.index")  # a task that is repeated writes another file
+                index.save(name)
+                yield pa.record_batch([pa.array([name])], names=["name"])
+
+        self.indexes = metric, [row["name"] for row in mapped(self.base, columns, build, "name string").collect()]
+        return self
 
     def parts(self, session: Any) -> dict[str, DataFrame]:
         texts = [(str(self.d), self.sketch.to_json() if self.sketch is not None else None)]
@@ -104,7 +134,23 @@ class KNNModel(Files, Model, _Params):
             raise ValueError(f"idCol '{columns.id}': ids of queries must differ")
         return rows, ids
 
+    def _search_indexes(self, rows: np.ndarray, ids: np.ndarray, limits: np.ndarray | None) -> DataFrame:
+        (metric, names), k = self.indexes or ("", []), self.value("k")
+        if metric != self.value("metric"):
+            raise ValueError(f"the index files were built for metric {metric}, not {self.value('metric')}")
+
+        def search(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+                index = Index.open(names[number])
+                for start in range(0, len(rows), BLOCK):
+                    part = slice(start, start + BLOCK)
+                    yield from _lists(start, ids[part], *_found(index, rows[part], k, None if limits is None else limits[part]))
+
+        return self.base.sparkSession.range(0, len(names), 1, max(1, len(names))).mapInArrow(search, _LISTS)
+
     def _search(self, rows: np.ndarray, ids: np.ndarray, limits: np.ndarray | None) -> DataFrame:
+        if self.indexes is not None and (self.sketch is None or limits is not None):
+            return self._search_indexes(rows, ids, limits)
         columns, keep, k, metric = self.columns(), self.keeps, self.value("k"), self.value("metric")
         label, dtype, d = columns.label, _dtype(columns, self.base), self.d
         sketch, candidates = (None, 0) if limits is not None else (self.sketch, max(k, self.value("candidates")))
@@ -163,6 +209,16 @@ class KNNModel(Files, Model, _Params):
 
 def _dtype(columns: Columns, frame: DataFrame) -> str:
     return "f4" if columns.element(frame).typeName() == "float" else "f8"
+
+
+def _found(index: Index, queries: np.ndarray, k: int, limits: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    """As Search.result: the ends of the lists, ids, values."""
+    if limits is not None:
+        within = index.range_search(queries, limits, threads=1)
+        return within.lims, within.ids, within.distances
+    width = min(k, len(index))
+    near = index.search(queries, width, threads=1)
+    return np.arange(len(queries) + 1) * width, near.ids.reshape(-1), near.distances.astype(np.float64).reshape(-1)
 
 
 class Candidates:

@@ -20,6 +20,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Optional
 
+from capball import _extras
+
+_extras.module("torch")
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -322,10 +326,18 @@ def _compiled_op(x: Tensor, d: int, name: str) -> Any:
     return getattr(torch.ops.capball, name)
 
 
+def _check_floats(x: Any) -> None:
+    if not hasattr(x, "is_floating_point"):
+        raise TypeError(f"wanted a tensor, got {type(x).__name__}: torch.as_tensor makes one of an array")
+    if not x.is_floating_point():
+        raise TypeError(f"wanted a tensor of floats, got {x.dtype}")
+
+
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
     if torch.compiler.is_compiling():
         return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
+    _check_floats(x)
     return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
 
 
@@ -390,6 +402,9 @@ class CapLinear(nn.Linear):
     def __init__(self, d: int, units: int, **keywords: Any) -> None:
         super().__init__(d + 1, units, bias=True, **keywords)
 
+    def extra_repr(self) -> str:
+        return f"d={self.in_features - 1}, units={self.out_features}"
+
     def regions(self, sphere: "Sphere | nn.Module | float") -> list[capball.Region]:
         """The ball of each unit, or what else its cap is.
 
@@ -399,10 +414,10 @@ class CapLinear(nn.Linear):
         before = self._sphere_in(sphere) if isinstance(sphere, nn.Module) else None
         if before is None and not isinstance(sphere, (int, float)):
             raise TypeError(f"sphere must be the Sphere before this layer, or a Sequential that holds both, got {type(sphere).__name__}")
-        sphere = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
+        there = before.map(d) if before is not None else capball.SphereMap(d, float(sphere))  # type: ignore[arg-type]
         p, b = self.weight.detach().double().cpu(), -self.bias.detach().double().cpu()
         length = p.norm(dim=1)
-        return [sphere.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
+        return [there.ball(capball.Cap((p[i] / length[i]).numpy(), float(b[i] / length[i]))) for i in range(len(p))]
 
     def _sphere_in(self, module: nn.Module) -> "Sphere | None":
         """The Sphere itself, or the last one before this layer in a Sequential."""

@@ -35,12 +35,12 @@ class Neighbors(NamedTuple):
     ids: Tensor
 
 
-class Within(NamedTuple):
-    """The rows within a limit; those of query i are ids[lims[i]:lims[i+1]], nearest first."""
+class Within(capball.Within):
+    """The rows within a limit: within[i] has .ids and .distances of query i; those of all queries are in three tensors, query
+    i's in ids[lims[i]:lims[i+1]], nearest first."""
 
-    lims: Tensor
-    ids: Tensor
-    distances: Tensor
+    __slots__ = ()
+    _entry = Neighbors
 
 
 # ---- by the C library ----
@@ -304,6 +304,8 @@ def _has_kernels(device: torch.device) -> bool:
 
 
 def _rows_of(rows: Tensor) -> Tensor:
+    if not isinstance(rows, Tensor):
+        raise TypeError(f"wanted a tensor, got {type(rows).__name__}: capball.knn and capball.Index take arrays")
     rows = rows.detach()
     return rows.reshape(1, -1) if rows.dim() == 1 else rows
 
@@ -357,6 +359,8 @@ class Index:
         found = self._by_codes(queries, k, None)
         return _knn_in_c(self.base, queries, k) if found is None else Neighbors(*found)
 
+    search = knn
+
     def range_search(self, queries: Tensor, radius: float | Tensor) -> Within:
         """All rows within a radius of each query, or within one radius per query."""
         queries = _rows_of(queries).to(self.device)
@@ -377,9 +381,11 @@ def knn(base: Tensor, queries: Tensor, k: int = 10) -> Neighbors:
     >>> knn(torch.tensor([[0.0], [2.0], [5.0]]), torch.tensor([[1.9]]), k=2)
     Neighbors(distances=tensor([[0.1000, 1.9000]], dtype=torch.float64), ids=tensor([[1, 0]]))
     """
+    queries = _rows_of(queries)
     return Index(base, queries.device).knn(queries, k)
 
 
 def range_search(base: Tensor, queries: Tensor, radius: float | Tensor) -> Within:
     """All rows within a radius of each query, as `capball.range_search` finds them; on the device of the queries."""
+    queries = _rows_of(queries)
     return Index(base, queries.device).range_search(queries, radius)

@@ -1,5 +1,5 @@
-/* The candidate filter in bytes. It excludes rows that cannot be answers: the scaled rows and queries of screen.h are
- * centred and rounded to integer grids, and the length of each rounding residual is stored:
+/* The candidate filter in bytes. It excludes rows that cannot be answers: the scaled rows and queries of
+ * float_filter.h are centred and rounded to integer grids, and the length of each rounding residual is stored:
  *
  *   x' - m = h i + e,  |e| <= E          i integers -127..127, h the step of a run of rows of similar reach
  *   q' - p = g j + f,  |f| <= F          j likewise, g the step of a panel of queries of similar reach
@@ -10,54 +10,54 @@
  * (Cosines use rows of length 1: |x'-q'|^2 = 2 - 2 cos.) Rows of bytes are integers already, except for the cosine:
  * h = 1, E = 0, and queries of bytes have F = 0. E includes the rounding errors of single precision.
  *
- * A bound is the largest distance at which a row can matter, in the unit of screen.h: |x'-q'|, or -<x',q'>. */
-#ifndef CPB_SEARCH_SIEVE_H
-#define CPB_SEARCH_SIEVE_H
+ * A bound is the largest distance at which a row can matter, in the unit of float_filter.h: |x'-q'|, or -<x',q'>. */
+#ifndef CPB_SEARCH_BYTE_FILTER_H
+#define CPB_SEARCH_BYTE_FILTER_H
 
 #include <stdbool.h>
 
-#include "search/screen.h"
+#include "search/float_filter.h"
 
 /* What the centre and the grids depend on; NONE: not computed yet. */
-typedef enum cpb_sieve_kind {
-  CPB_SIEVE_NONE = 0,
-  CPB_SIEVE_FLOATS = 1,
-  CPB_SIEVE_U8 = 2,
-  CPB_SIEVE_I8 = 3,
-} cpb_sieve_kind;
+typedef enum cpb_byte_filter_kind {
+  CPB_BYTE_FILTER_NONE = 0,
+  CPB_BYTE_FILTER_FLOATS = 1,
+  CPB_BYTE_FILTER_U8 = 2,
+  CPB_BYTE_FILTER_I8 = 3,
+} cpb_byte_filter_kind;
 
 /* The queries of a panel. */
-typedef struct cpb_sieve_panel {
+typedef struct cpb_byte_filter_panel {
   double step;                     /* g */
   double square[CPB_BYTES_COLS];   /* g^2 jj */
   double rest[CPB_BYTES_COLS];     /* F; L2: plus the grain of the query */
   double length[CPB_BYTES_COLS];   /* IP: |q'-p|, plus a part of |q'| for the error of values in double */
   double constant[CPB_BYTES_COLS]; /* IP: <m,q'> */
   double loose[CPB_BYTES_COLS];    /* IP: error bound of `constant`, plus the grain */
-  cpb_asked asked[CPB_BYTES_COLS]; /* converts values to bounds */
-} cpb_sieve_panel;
+  cpb_query_scale query_scale[CPB_BYTES_COLS]; /* converts values to bounds */
+} cpb_byte_filter_panel;
 
 /* Rows that share a step. */
-typedef struct cpb_sieve_run {
+typedef struct cpb_byte_filter_run {
   size_t first, count;
   double step;         /* h */
   double rest, length; /* the largest of its rows, ignoring those out of range */
-} cpb_sieve_run;
+} cpb_byte_filter_run;
 
 /* A row, in run order. */
-typedef struct cpb_sieve_row {
+typedef struct cpb_byte_filter_row {
   size_t row;      /* its number in the block */
   double square;   /* h^2 ii */
   double rest;     /* E; inf for a row out of range for single precision, which always passes */
   double length;   /* |h i| */
   double constant; /* IP: <x'-m,p> */
   double loose;    /* IP: error bound of `constant` */
-} cpb_sieve_row;
+} cpb_byte_filter_row;
 
-typedef struct cpb_sieve {
-  const cpb_screen *screen;
+typedef struct cpb_byte_filter {
+  const cpb_float_filter *float_filter;
   size_t words, panel_count;
-  cpb_sieve_kind kind;
+  cpb_byte_filter_kind kind;
   bool fails;         /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
   double error;       /* relative error of values measured in double */
   double usual_reach; /* typical reach of rows about the centre */
@@ -65,7 +65,7 @@ typedef struct cpb_sieve {
   double *opposite;   /* p */
   double center_size, opposite_size;
   uint8_t *codes_of_queries;
-  cpb_sieve_panel *panels;
+  cpb_byte_filter_panel *panels;
 
   /* the current block of rows */
   size_t run_rows, run_count;
@@ -73,56 +73,58 @@ typedef struct cpb_sieve {
   float *reach;   /* largest component; inf for rows out of range */
   float *rounded; /* bound on the single-precision rounding of a row */
   int8_t *codes;
-  cpb_sieve_row *rows;
+  cpb_byte_filter_row *rows;
   float *part;    /* the part of the start that is divided by g: -h ii / 2, or <x'-m,p> / h */
   int32_t *whole; /* the integer part of the start */
-  cpb_sieve_run *runs;
-} cpb_sieve;
+  cpb_byte_filter_run *runs;
+} cpb_byte_filter;
 
 /* The queries, in panel order. */
-typedef struct cpb_sieve_queries {
+typedef struct cpb_byte_filter_queries {
   size_t n;
   const double *q; /* n x d */
-  const cpb_asked *asked;
+  const cpb_query_scale *query_scale;
   const size_t *order; /* query order[i] is in slot i */
   size_t k;            /* rows wanted per query; 0: build the grids in any case */
   size_t room;         /* how many rows of a block of block_rows can be deferred */
   size_t block_rows;
-} cpb_sieve_queries;
+} cpb_byte_filter_queries;
 
 /* For this many queries; false if out of memory. */
-bool cpb_sieve_new(cpb_sieve *sieve, const cpb_screen *screen, size_t queries);
-void cpb_sieve_free(cpb_sieve *sieve);
+bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries);
+void cpb_byte_filter_free(cpb_byte_filter *filter);
 
 /* Call before comparing rows: chooses the centre of the rows and puts the queries on grids, unless that has been done
  * for rows of this kind. Unless `fails`, space for a block is then allocated. False if out of memory. */
-bool cpb_sieve_prepare(cpb_sieve *sieve, cpb_view rows, const cpb_sieve_queries *queries);
+bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries);
 
 /* The same for rows that are kept (src/index): the centre is chosen by a sample of them, without queries, whose own
  * centre is 0 under IP. False without memory. */
-bool cpb_sieve_prepare_rows(cpb_sieve *sieve, cpb_view sample);
+bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample);
 
 /* The same centres again, from `center` and what was chosen with it. */
-void cpb_sieve_restore(cpb_sieve *sieve, cpb_sieve_kind kind, double usual_reach);
+void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind, double usual_reach);
 
 /* Room for blocks of rows and their numbers, in runs of run_rows; false without memory. */
-bool cpb_sieve_room(cpb_sieve *sieve, size_t block_rows, size_t run_rows);
+bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows);
 
 /* A step for the queries of a panel, and these on the grid of a step. */
-double cpb_sieve_step(const cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel);
-void cpb_sieve_grid(cpb_sieve *sieve, const cpb_sieve_queries *queries, size_t panel, double step);
+double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                            size_t panel);
+void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
+                          double step);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
  * order of the runs; runs as codes, in any order. fault[i] is 0 or the fault of a row. */
-void cpb_sieve_numbers(cpb_sieve *sieve, cpb_view block, size_t first, size_t count, int *fault);
-void cpb_sieve_order(cpb_sieve *sieve, size_t count);
-void cpb_sieve_codes(cpb_sieve *sieve, cpb_view block, size_t run);
+void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault);
+void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count);
+void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run);
 
 /* The bound of rows whose value, measured in double, is at least as near as `value`. */
-double cpb_sieve_bound(const cpb_sieve *sieve, size_t slot, double value);
+double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value);
 
 /* What a row adds to its sums for a panel of 1/step `per_step`; too high, never too low. */
-static inline int32_t cpb_sieve_rise(float part, float per_step) {
+static inline int32_t cpb_byte_filter_rise(float part, float per_step) {
   const float most = 0x1p28f;
   float rise = part * per_step;
   rise += fabsf(rise) * 0x1p-21f + 1;
@@ -132,18 +134,20 @@ static inline int32_t cpb_sieve_rise(float part, float per_step) {
 }
 
 /* Where the sums of a run's rows start for a panel, and above what they are within bounds. */
-void cpb_sieve_starts(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, int32_t *start);
-void cpb_sieve_thresholds(const cpb_sieve *sieve, const cpb_sieve_run *run, size_t panel, size_t first,
-                          size_t count, const double *bound, int32_t *threshold);
+void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
+                            int32_t *start);
+void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
+                                size_t first, size_t count, const double *bound, int32_t *threshold);
 
 /* Lower and upper bound of row `at` of the block order, given its product i j + 128 sum of i. */
-typedef struct cpb_sieve_span {
+typedef struct cpb_byte_filter_span {
   float nearest, farthest;
-} cpb_sieve_span;
-cpb_sieve_span cpb_sieve_look(const cpb_sieve *sieve, double step, size_t at, size_t slot, int32_t product);
+} cpb_byte_filter_span;
+cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
+                                          int32_t product);
 
 /* The same for any row, of the product i j. */
-cpb_sieve_span cpb_sieve_look_at(const cpb_sieve *sieve, double step, const cpb_sieve_row *row, size_t slot,
-                                 double product);
+cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
+                                             const cpb_byte_filter_row *row, size_t slot, double product);
 
 #endif

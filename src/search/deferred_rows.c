@@ -10,16 +10,16 @@ static size_t query_at(const cpb_search_group *g, size_t column) {
 }
 
 double cpb_search_key(const cpb_search *search, double value) {
-  return search->screen.metric == CPB_L2 ? value : -value;
+  return search->float_filter.metric == CPB_L2 ? value : -value;
 }
 
 /* ---- bounds ---- */
 
 static double bound_for(const cpb_search_group *g, size_t column, double value) {
   const cpb_search *search = g->search;
-  if (g->bytes) return cpb_sieve_bound(&search->sieve, g->first + column, value);
-  const cpb_asked *asked = &search->asked[query_at(g, column)];
-  return -(double)cpb_screen_threshold(&search->screen, value, asked);
+  if (g->bytes) return cpb_byte_filter_bound(&search->byte_filter, g->first + column, value);
+  const cpb_query_scale *query_scale = &search->query_scale[query_at(g, column)];
+  return -(double)cpb_float_filter_threshold(&search->float_filter, value, query_scale);
 }
 
 static void set_bound(cpb_search_group *g, size_t column, double bound) {
@@ -27,7 +27,8 @@ static void set_bound(cpb_search_group *g, size_t column, double bound) {
   if (!g->bytes)
     g->threshold[column] = (float)-bound;
   else if (g->run != NULL)
-    cpb_sieve_thresholds(&g->search->sieve, g->run, g->panel, column, 1, g->bound, g->byte_threshold);
+    cpb_byte_filter_thresholds(&g->search->byte_filter, g->run, g->panel, column, 1, g->bound,
+                               g->byte_threshold);
 }
 
 static void lower_bound(cpb_search_group *g, size_t column, double bound) {
@@ -75,9 +76,9 @@ static uint64_t id_of(const cpb_search *search, size_t row) {
 static void consider(cpb_search_group *g, size_t column, size_t row) {
   cpb_search *search = g->search;
   double value;
-  const double *q = search->queries + query_at(g, column) * search->screen.d;
-  int fault = cpb_measure(search->screen.loops, search->screen.metric, search->fed, row, q, search->center,
-                          &value); /* products are always about 0 */
+  const double *q = search->queries + query_at(g, column) * search->float_filter.d;
+  int fault = cpb_measure(search->float_filter.loops, search->float_filter.metric, search->fed, row, q,
+                          search->center, &value); /* products are always about 0 */
   g->measured++;
   if (fault != 0)
     cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
@@ -148,31 +149,31 @@ static void note_farthest(cpb_search_group *g, size_t column, float farthest) {
 /* ---- deferred rows ---- */
 
 /* The deferred rows of one query. */
-typedef struct waiting_rows {
+typedef struct deferred_rows {
   float *nearest;
   size_t *row;
-} waiting_rows;
+} deferred_rows;
 
-static waiting_rows rows_of(const cpb_search_group *g, size_t column) {
+static deferred_rows rows_of(const cpb_search_group *g, size_t column) {
   size_t at = column * g->search->room;
-  return (waiting_rows){g->nearest + at, g->row + at};
+  return (deferred_rows){g->nearest + at, g->row + at};
 }
 
 /* Drops the deferred rows that can no longer be answers, without measuring them. */
 static void prune(cpb_search_group *g, size_t column) {
-  waiting_rows w = rows_of(g, column);
-  size_t count = g->waiting[column], kept = 0;
+  deferred_rows w = rows_of(g, column);
+  size_t count = g->deferred[column], kept = 0;
   for (size_t i = 0; i < count; i++) {
     w.nearest[kept] = w.nearest[i], w.row[kept] = w.row[i];
     kept += (double)w.nearest[i] <= g->bound[column];
   }
-  g->waiting[column] = kept;
+  g->deferred[column] = kept;
 }
 
 /* Measures the rows whose lower bound is at most `edge`; the others stay deferred. */
 static void measure_within(cpb_search_group *g, size_t column, float edge) {
-  waiting_rows w = rows_of(g, column);
-  size_t count = g->waiting[column], kept = 0;
+  deferred_rows w = rows_of(g, column);
+  size_t count = g->deferred[column], kept = 0;
   for (size_t i = 0; i < count; i++)
     if (w.nearest[i] <= edge) cpb_fetch_row(g->search->fed, w.row[i]);
   for (size_t i = 0; i < count; i++) {
@@ -184,14 +185,14 @@ static void measure_within(cpb_search_group *g, size_t column, float edge) {
     w.nearest[kept] = w.nearest[i], w.row[kept] = w.row[i];
     kept++;
   }
-  g->waiting[column] = kept;
+  g->deferred[column] = kept;
 }
 
 /* Measures the most promising rows first: their values exclude others. */
 static void settle(cpb_search_group *g, size_t column) {
   const cpb_search *search = g->search;
   prune(g, column);
-  size_t count = g->waiting[column];
+  size_t count = g->deferred[column];
   if (search->limits == NULL && count > search->k)
     measure_within(g, column, kth_smallest(rows_of(g, column).nearest, count, search->k));
   measure_within(g, column, INFINITY);
@@ -211,23 +212,23 @@ bool cpb_group_is_hopeless(const cpb_search_group *g) {
 }
 
 void cpb_group_start_over(cpb_search_group *g) {
-  for (size_t column = 0; column < g->count; column++) g->waiting[column] = g->best[column].count = 0;
+  for (size_t column = 0; column < g->count; column++) g->deferred[column] = g->best[column].count = 0;
   g->compared = g->measured = g->wasted = 0;
   g->from = g->begin;
 }
 
-void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_sieve_span span) {
-  size_t room = g->search->room, at = g->waiting[column]++;
-  waiting_rows w = rows_of(g, column);
+void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_byte_filter_span span) {
+  size_t room = g->search->room, at = g->deferred[column]++;
+  deferred_rows w = rows_of(g, column);
   w.nearest[at] = span.nearest;
   w.row[at] = row;
   if (g->search->limits == NULL) note_farthest(g, column, span.farthest);
-  if (g->waiting[column] < room) return;
+  if (g->deferred[column] < room) return;
   prune(g, column);
-  if (g->waiting[column] <= room - room / 4) return;
+  if (g->deferred[column] <= room - room / 4) return;
   g->crowded += g->search->limits == NULL;
   if (cpb_group_is_hopeless(g))
-    g->waiting[column] = 0;
+    g->deferred[column] = 0;
   else
     settle(g, column);
 }

@@ -13,8 +13,8 @@
  *
  * Values are doubles. Where they are subnormal or infinite, different rows may have equal values, and the lower id then
  * counts as nearer. How far apart such rows can be is the grain of a query, which is part of its margin. */
-#ifndef CPB_SEARCH_SCREEN_H
-#define CPB_SEARCH_SCREEN_H
+#ifndef CPB_SEARCH_FLOAT_FILTER_H
+#define CPB_SEARCH_FLOAT_FILTER_H
 
 #include <float.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 #include "capball/search.h"
 #include "loop/table.h"
 
-typedef struct cpb_screen {
+typedef struct cpb_float_filter {
   const cpb_loops *loops;
   cpb_metric metric;
   size_t d;
@@ -32,54 +32,55 @@ typedef struct cpb_screen {
   double *center;    /* d; 0 if the metric has none */
   float *center_f32; /* the same if every component is exactly a float; else NULL */
   double error;      /* relative error of a sum of products */
-} cpb_screen;
+} cpb_float_filter;
 
 /* In place of fmax, which is a libm call and would dominate the time of some queries; x and y are not NaN. */
 static inline double cpb_larger(double x, double y) { return x > y ? x : y; }
 
 /* Properties of a query, computed once. |q| = length/unit, where unit is 1 unless the squares would leave the range of
  * double. Both are 1 where the length is not used: under L2, and under COSINE, whose queries have unit length. */
-typedef struct cpb_asked {
+typedef struct cpb_query_scale {
   double length, unit;
   double scale[2]; /* powers of two, both >= 1 or both <= 1: convert values to the unit of the filter */
   double size2;    /* |q'|^2 of its factors */
   double grain;    /* in the unit of the filter; inf: every row is measured, and the factors are 0 */
   double margin;   /* bound on what rounding the query and the values can change in a sum */
-} cpb_asked;
+} cpb_query_scale;
 
 /* A value, converted to the unit of the filter. */
-static inline double cpb_asked_value(const cpb_asked *asked, double value) {
-  return value * asked->scale[0] * asked->scale[1] / asked->length;
+static inline double cpb_query_scale_value(const cpb_query_scale *query_scale, double value) {
+  return value * query_scale->scale[0] * query_scale->scale[1] / query_scale->length;
 }
 
 /* Component k of q'. */
-static inline double cpb_screen_number(const cpb_screen *screen, const double *q, const cpb_asked *asked,
-                                       size_t k) {
-  if (screen->metric == CPB_L2) return screen->unit * (q[k] - screen->center[k]);
-  return q[k] * asked->unit / asked->length;
+static inline double cpb_float_filter_number(const cpb_float_filter *filter, const double *q,
+                                             const cpb_query_scale *query_scale, size_t k) {
+  if (filter->metric == CPB_L2) return filter->unit * (q[k] - filter->center[k]);
+  return q[k] * query_scale->unit / query_scale->length;
 }
 
 /* The largest |x_k - center_k|. */
-double cpb_screen_reach(const double *x, const double *center, size_t n);
+double cpb_float_filter_reach(const double *x, const double *center, size_t n);
 
 /* Chooses unit and centre for these queries, n rows of d doubles. The centres are arrays of d numbers owned by the
  * caller. If the queries are floats (center_f32 not NULL), so is the centre, and rows of floats are centred without
  * conversion to double. */
-void cpb_screen_init(cpb_screen *screen, cpb_metric metric, const double *queries, size_t n, size_t d,
-                     double *center, float *center_f32);
+void cpb_float_filter_init(cpb_float_filter *filter, cpb_metric metric, const double *queries, size_t n,
+                           size_t d, double *center, float *center_f32);
 
-/* The same screen again, from what it was made of. */
-void cpb_screen_set(cpb_screen *screen, cpb_metric metric, size_t d, int exponent, double *center,
-                    float *center_f32);
+/* The same float filter again, from what it was made of. */
+void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d, int exponent, double *center,
+                          float *center_f32);
 
 /* Sums of squares from here on might overflow in single precision; rows and queries of them are too far out. */
-#define CPB_SCREEN_MOST 1e30
+#define CPB_FLOAT_FILTER_MOST 1e30
 
 /* Whether rows of this type are floats that can be multiplied by the unit directly. */
-bool cpb_screen_takes_floats(const cpb_screen *screen, cpb_dtype dtype);
+bool cpb_float_filter_takes_floats(const cpb_float_filter *filter, cpb_dtype dtype);
 
 /* The components of one row, in whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
-int cpb_screen_numbers(const cpb_screen *screen, cpb_view rows, size_t row, float *numbers, double *size2);
+int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *numbers,
+                             double *size2);
 
 /* Prefetches the beginning of a row that will be read soon. */
 static inline void cpb_fetch_row(cpb_view rows, size_t row) {
@@ -90,23 +91,24 @@ static inline void cpb_fetch_row(cpb_view rows, size_t row) {
 
 /* The factors of up to CPB_PANEL_ROWS base rows row[0], row[1], .., interleaved for the panel loop, and the start
  * values of their sums. fault[i] is 0 or the fault of a row. */
-void cpb_screen_rows(const cpb_screen *screen, cpb_view rows, const size_t *row, size_t count, float *group,
-                     float *start, int *fault);
+void cpb_float_filter_rows(const cpb_float_filter *filter, cpb_view rows, const size_t *row, size_t count,
+                           float *group, float *start, int *fault);
 
-/* Writes the factors of a query to every stride-th float, and all members of `asked` except the length. */
-void cpb_screen_query(const cpb_screen *screen, const double *query, cpb_asked *asked, float *factors,
-                      size_t stride);
+/* Writes the factors of a query to every stride-th float, and all members of `query_scale` except the length. */
+void cpb_float_filter_query(const cpb_float_filter *filter, const double *query, cpb_query_scale *query_scale,
+                            float *factors, size_t stride);
 
 /* A lower bound on the sums of rows at least as near to the query as `value`. */
-float cpb_screen_threshold(const cpb_screen *screen, double value, const cpb_asked *asked);
+float cpb_float_filter_threshold(const cpb_float_filter *filter, double value,
+                                 const cpb_query_scale *query_scale);
 
 /* The largest amount by which the starts of these rows exceed the exact ones; rows out of range are ignored. */
-double cpb_screen_raise(const cpb_screen *screen, const float *start, size_t count);
+double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start, size_t count);
 
 /* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down. */
-double cpb_screen_blur(double raise, const cpb_asked *asked);
+double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale);
 
-static inline float cpb_screen_among(float sum, double blur) {
+static inline float cpb_float_filter_among(float sum, double blur) {
   double least = (double)sum - blur;
   return least < -FLT_MAX ? -INFINITY : (float)(least - fabs(least) * 0x1p-23 - 0x1p-149);
 }

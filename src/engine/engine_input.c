@@ -1,4 +1,4 @@
-#include "engine/asked.h"
+#include "engine/engine_input.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -19,8 +19,8 @@ static void clear_refused(float *rows, size_t n, size_t cols) {
     if (isnan(rows[i * cols])) memset(rows + i * cols, 0, cols * sizeof *rows);
 }
 
-cpb_status cpb_asked_rows(const cpb_transform *transform, cpb_view x, bool lenient, float **out,
-                          const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_engine_rows(const cpb_transform *transform, cpb_view x, bool lenient, float **out,
+                           const cpb_exec *exec, cpb_error *error) {
   size_t cols = cpb_transform_cols(transform);
   *out = malloc((x.rows * cols + 1) * sizeof **out);
   if (*out == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", x.rows, cols);
@@ -40,8 +40,8 @@ static cpb_status ask(const cpb_transform *transform, cpb_view x, const double *
                      : cpb_query_caps(map, x, radii, out, NULL, NULL, exec, error);
 }
 
-cpb_status cpb_asked_balls(const cpb_transform *transform, cpb_view x, const double *radii, bool lenient,
-                           float *to, const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_engine_balls(const cpb_transform *transform, cpb_view x, const double *radii, bool lenient,
+                            float *to, const cpb_exec *exec, cpb_error *error) {
   size_t cols = cpb_transform_cols(transform);
   cpb_status status = ask(transform, x, radii, cpb_rows_out(to, CPB_F32, x.rows, cols), exec, error);
   if (status != CPB_EROW || !lenient) return status;
@@ -49,13 +49,13 @@ cpb_status cpb_asked_balls(const cpb_transform *transform, cpb_view x, const dou
   return CPB_OK;
 }
 
-cpb_status cpb_asked_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
-                             float *to, const cpb_exec *exec, cpb_error *error) {
-  if (radius == 0) return cpb_asked_balls(transform, x, NULL, lenient, to, exec, error);
+cpb_status cpb_engine_queries(const cpb_transform *transform, cpb_view x, double radius, bool lenient,
+                              float *to, const cpb_exec *exec, cpb_error *error) {
+  if (radius == 0) return cpb_engine_balls(transform, x, NULL, lenient, to, exec, error);
   double *radii = malloc((x.rows + 1) * sizeof *radii);
   if (radii == NULL) return cpb_fail_memory(error, "%zu queries", x.rows);
   for (size_t i = 0; i <= x.rows; i++) radii[i] = radius;
-  cpb_status status = cpb_asked_balls(transform, x, radii, lenient, to, exec, error);
+  cpb_status status = cpb_engine_balls(transform, x, radii, lenient, to, exec, error);
   free(radii);
   return status;
 }
@@ -98,8 +98,8 @@ static void measure_query(void *arg, size_t query) {
   free(q);
 }
 
-cpb_status cpb_asked_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
-                               cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_engine_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
+                                cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
   measuring m = {.base = base, .queries = queries, .ids = ids, .count = count, .hits = hits};
   cpb_exec_run(exec, queries.rows, measure_query, &m);
   return atomic_load(&m.no_memory) ? cpb_fail_memory(error, "a row") : CPB_OK;

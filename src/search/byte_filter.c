@@ -1,0 +1,623 @@
+#include "search/byte_filter.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/row_state.h"
+#include "core/best.h"
+#include "core/zero_lines.h"
+
+enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
+
+static size_t line_floats(size_t d) { return (d + CPB_PANEL_LINE - 1) / CPB_PANEL_LINE * CPB_PANEL_LINE; }
+
+/* Long rows can afford a step per few rows; for short rows choosing steps would cost more than it saves. */
+static size_t rows_of_a_run(size_t d) {
+  enum { NUMBERS = 512, MOST = 8 };
+  size_t groups = NUMBERS / d;
+  return (groups < 1 ? 1 : groups > MOST ? MOST : groups) * CPB_BYTES_GROUP;
+}
+
+bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries) {
+  size_t d = float_filter->d;
+  *filter = (cpb_byte_filter){.float_filter = float_filter,
+                              .words = cpb_bytes_words(d),
+                              .panel_count = (queries + COLS - 1) / COLS,
+                              .error = ((double)d + 32) * 0x1p-51,
+                              .run_rows = rows_of_a_run(d),
+                              .center = cpb_zero_lines(d, sizeof *filter->center),
+                              .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
+  return filter->center != NULL && filter->opposite != NULL;
+}
+
+/* For the grids of the queries and of a block of rows, once they are wanted. */
+static bool make_room_for_queries(cpb_byte_filter *filter) {
+  filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
+  filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
+  return filter->codes_of_queries != NULL && filter->panels != NULL;
+}
+
+static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
+  size_t words = filter->words, groups = block_rows / CPB_BYTES_GROUP + 1;
+  filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
+  filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
+  filter->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
+  filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
+  filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
+  filter->whole = cpb_zero_lines(block_rows, sizeof *filter->whole);
+  filter->runs = cpb_zero_lines(block_rows / filter->run_rows + 1, sizeof *filter->runs);
+  return filter->reach != NULL && filter->rounded != NULL && filter->codes != NULL && filter->rows != NULL &&
+         filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
+}
+
+static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
+  if (filter->runs != NULL) return true;
+  return make_room_for_queries(filter) && make_room_for_rows(filter, block_rows);
+}
+
+void cpb_byte_filter_free(cpb_byte_filter *filter) {
+  void *memory[] = {filter->center, filter->opposite, filter->codes_of_queries,
+                    filter->panels, filter->reach,    filter->rounded,
+                    filter->codes,  filter->rows,     filter->part,
+                    filter->whole,  filter->runs};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
+}
+
+static double positive(double x) { return cpb_larger(x, 0); }
+
+/* The nearest code; |steps| may be arbitrarily large. */
+static double code_of(double steps) {
+  const double to_whole = 0x1.8p52; /* adding and subtracting it rounds to the nearest integer */
+  double within = steps > -MIDDLE ? steps < MIDDLE - 1 ? steps : MIDDLE - 1 : -MIDDLE;
+  return (within + to_whole) - to_whole;
+}
+
+static double size_of(const double *x, size_t n) {
+  double sum = 0;
+  for (size_t k = 0; k < n; k++) sum += x[k] * x[k];
+  return sqrt(sum);
+}
+
+/* ---- the centre ---- */
+
+static cpb_byte_filter_kind kind_for(const cpb_float_filter *float_filter, cpb_dtype dtype) {
+  if (float_filter->metric == CPB_COSINE || float_filter->unit < 0x1p-20) return CPB_BYTE_FILTER_FLOATS;
+  return dtype == CPB_U8 ? CPB_BYTE_FILTER_U8 : dtype == CPB_I8 ? CPB_BYTE_FILTER_I8 : CPB_BYTE_FILTER_FLOATS;
+}
+
+/* Rows sampled from the whole input, and the number of queries tried on them. */
+enum { SAMPLE = 512, TRIED = 8, PLACES = 32 };
+
+typedef struct trial {
+  float *numbers; /* components of the rows, padded to whole lines; x'-m once the centre is known */
+  size_t count;
+  double size2[SAMPLE + 1], reach[SAMPLE];
+  double *y; /* the query being tried: q'-p, .. */
+  double reach_of_query;
+  double distance[SAMPLE]; /* .. and its distances to the rows */
+} trial;
+
+static void free_trial(trial *t) {
+  if (t == NULL) return;
+  free(t->numbers);
+  free(t->y);
+  free(t);
+}
+
+static trial *new_trial(size_t d) {
+  trial *t = calloc(1, sizeof *t);
+  if (t == NULL) return NULL;
+  t->numbers = cpb_zero_lines(SAMPLE * line_floats(d), sizeof *t->numbers);
+  t->y = cpb_zero_lines(d, sizeof *t->y);
+  if (t->numbers != NULL && t->y != NULL) return t;
+  free_trial(t);
+  return NULL;
+}
+
+static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) {
+  size_t step = 1 + rows.rows / SAMPLE, stride = line_floats(filter->float_filter->d);
+  for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
+    double *size2 = &t->size2[t->count];
+    if (row + AHEAD * step < rows.rows) cpb_fetch_row(rows, row + AHEAD * step);
+    int fault =
+        cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride, size2);
+    t->count += fault == 0 && *size2 < CPB_FLOAT_FILTER_MOST;
+  }
+}
+
+/* For a few hundred numbers; 0 if there are none. */
+static double median_of(const double *x, size_t count) {
+  enum { ENOUGH = 256 };
+  cpb_ranked sorted[ENOUGH];
+  size_t step = 1 + count / ENOUGH, taken = 0;
+  for (size_t i = 0; i < count; i += step) sorted[taken++] = (cpb_ranked){x[i], i};
+  cpb_ranked_sort(sorted, taken);
+  return taken == 0 ? 0 : sorted[taken / 2].key;
+}
+
+/* The mean of the rows of typical size; outliers are ignored. */
+static void find_center(cpb_byte_filter *filter, trial *t) {
+  size_t d = filter->float_filter->d, stride = line_floats(d), taken = 0, count = t->count;
+  double usual2 = median_of(t->size2, count), *mean = filter->opposite;
+  memset(mean, 0, d * sizeof *mean);
+  for (size_t i = 0; i < count; i++) {
+    if (t->size2[i] > 16 * usual2) continue;
+    for (size_t k = 0; k < d; k++) mean[k] += (double)t->numbers[i * stride + k];
+    taken++;
+  }
+  for (size_t k = 0; k < d; k++) filter->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
+  for (size_t i = 0; i < count; i++)
+    t->reach[i] = (double)filter->float_filter->loops->reach(t->numbers + i * stride, filter->center, d);
+  filter->usual_reach = median_of(t->reach, count);
+}
+
+/* ---- queries ---- */
+
+typedef struct column {
+  const double *q;
+  cpb_query_scale query_scale;
+} column;
+
+static column column_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query) {
+  return (column){queries->q + query * filter->float_filter->d, queries->query_scale[query]};
+}
+
+static column column_at(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t slot) {
+  return column_of(filter, queries, queries->order[slot]);
+}
+
+/* Component k of q', with the centre of the queries. */
+static inline double query_number(const cpb_byte_filter *filter, const column *of, size_t k) {
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return of->q[k];
+  return of->query_scale.grain < INFINITY
+             ? cpb_float_filter_number(filter->float_filter, of->q, &of->query_scale, k)
+             : 0;
+}
+
+static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries) {
+  size_t d = filter->float_filter->d;
+  double *p = filter->opposite;
+  for (size_t k = 0; k < d; k++) p[k] = (double)filter->center[k];
+  if (filter->float_filter->metric != CPB_IP || filter->kind != CPB_BYTE_FILTER_FLOATS) return;
+  memset(p, 0, d * sizeof *p);
+  if (queries == NULL) return;
+  for (size_t i = 0; i < queries->n; i++) {
+    column of = column_of(filter, queries, i);
+    for (size_t k = 0; k < d; k++) p[k] += query_number(filter, &of, k);
+  }
+  for (size_t k = 0; k < d; k++) p[k] /= (double)queries->n;
+}
+
+static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
+
+/* The step of a panel: 1 if rows and queries are integers; else fine enough for the largest query, and no finer than
+ * the rows can resolve. */
+static double step_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t first,
+                      size_t count) {
+  double reach = filter->usual_reach / 64, largest = 0;
+  bool whole = filter->kind != CPB_BYTE_FILTER_FLOATS;
+  for (size_t slot = first; slot < first + count; slot++) {
+    column of = column_at(filter, queries, slot);
+    for (size_t k = 0; k < filter->float_filter->d; k++) {
+      double y = query_number(filter, &of, k) - filter->opposite[k];
+      reach = cpb_larger(reach, fabs(y));
+      largest = cpb_larger(largest, fabs(filter->opposite[k]));
+      whole = whole && is_byte(y);
+    }
+  }
+  if (whole) return 1;
+  if (filter->float_filter->metric == CPB_IP) reach = fmax(reach, largest / 64);
+  return fmax(reach, 1e-30) / 127;
+}
+
+/* Puts a query on the grid of its panel; it occupies every fourth byte of a line. */
+static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, size_t j, column of,
+                       uint8_t *codes) {
+  double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
+  for (size_t k = 0; k < filter->float_filter->d; k++) {
+    double z = query_number(filter, &of, k), y = z - filter->opposite[k];
+    double code = code_of(y / panel->step), rest = y - panel->step * code;
+    codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
+    square += code * code;
+    rest2 += rest * rest;
+    length2 += y * y;
+    size2 += z * z;
+    constant += (double)filter->center[k] * z;
+  }
+  double length = sqrt(length2), size = sqrt(size2), grain = of.query_scale.grain;
+  bool products = filter->float_filter->metric == CPB_IP;
+  panel->square[j] = panel->step * panel->step * square;
+  panel->rest[j] =
+      sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + filter->opposite_size) + (products ? 0 : grain);
+  panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
+  panel->constant[j] = constant;
+  panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
+  panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
+                              ? of.query_scale
+                              : (cpb_query_scale){.length = 1, .scale = {1, 1}};
+}
+
+static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
+  size_t left = queries->n - panel * COLS;
+  return left < COLS ? left : COLS;
+}
+
+double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                            size_t panel) {
+  return step_of(filter, queries, panel * COLS, queries_in(queries, panel));
+}
+
+void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
+                          double step) {
+  size_t first = panel * COLS, count = queries_in(queries, panel);
+  uint8_t *codes = filter->codes_of_queries + panel * cpb_bytes_panel(filter->words);
+  memset(codes, 0, cpb_bytes_panel(filter->words));
+  filter->panels[panel].step = step;
+  for (size_t j = 0; j < count; j++)
+    grid_query(filter, &filter->panels[panel], j, column_at(filter, queries, first + j), codes);
+}
+
+/* ---- whether bytes can separate the rows ---- */
+
+static void try_query(const cpb_byte_filter *filter, column of, trial *t) {
+  size_t d = filter->float_filter->d;
+  t->reach_of_query = filter->usual_reach / 64;
+  for (size_t k = 0; k < d; k++) {
+    t->y[k] = query_number(filter, &of, k) - filter->opposite[k];
+    t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
+  }
+  filter->float_filter->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y,
+                                                   t->distance);
+  for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
+}
+
+/* Inserts x into the sorted list of the smallest numbers seen so far. */
+static void keep_small(double *smallest, size_t places, double x) {
+  if (!(x < smallest[places - 1])) return;
+  size_t at = places - 1;
+  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
+  smallest[at] = x;
+}
+
+/* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
+ * rounding residual of a component is a twelfth of a squared step on average. */
+static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t places, double most) {
+  double per_reach = sqrt((double)filter->float_filter->d / 12) / 127, farthest[PLACES];
+  double F = per_reach * t->reach_of_query;
+  size_t among = 0;
+  for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
+  for (size_t i = 0; i < t->count; i++)
+    keep_small(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
+  for (size_t i = 0; i < t->count; i++)
+    among += t->distance[i] - per_reach * t->reach[i] - F <= farthest[places - 1];
+  return (double)among > most;
+}
+
+/* Whether more than a quarter of the queries tried are blurred: if the first block is like the sample, it would defer
+ * twice as many rows as the buffer holds. */
+static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, trial *t) {
+  double part = (double)t->count / (double)queries->block_rows, most = 2 * part * (double)queries->room;
+  size_t places = 1 + (size_t)(part * (double)queries->k), blurred = 0;
+  size_t tried = queries->n < TRIED ? queries->n : TRIED;
+  if (filter->float_filter->metric == CPB_IP || places > PLACES) return false;
+  for (size_t j = 0; j < tried && 4 * blurred <= tried; j++) {
+    try_query(filter, column_at(filter, queries, j * queries->n / tried), t);
+    blurred += is_blurred(filter, t, places, most);
+  }
+  return 4 * blurred > tried;
+}
+
+static void find_sizes(cpb_byte_filter *filter) {
+  double size2 = 0;
+  for (size_t k = 0; k < filter->float_filter->d; k++)
+    size2 += (double)filter->center[k] * (double)filter->center[k];
+  filter->center_size = sqrt(size2);
+  filter->opposite_size = size_of(filter->opposite, filter->float_filter->d);
+}
+
+/* *made is for the sample, NULL where the rows need none; false without memory. */
+static bool choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
+                           trial **made) {
+  cpb_byte_filter_kind kind = kind_for(filter->float_filter, rows.dtype);
+  size_t d = filter->float_filter->d;
+  trial *t = *made = kind == CPB_BYTE_FILTER_FLOATS ? new_trial(d) : NULL;
+  if (kind == CPB_BYTE_FILTER_FLOATS && t == NULL) return false;
+  filter->kind = kind;
+  filter->usual_reach = kind == CPB_BYTE_FILTER_FLOATS ? 0 : 1;
+  for (size_t k = 0; k < d; k++) filter->center[k] = kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0;
+  if (t != NULL) sample_rows(filter, rows, t);
+  if (t != NULL) find_center(filter, t);
+  find_opposite(filter, queries);
+  find_sizes(filter);
+  return true;
+}
+
+bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample) {
+  trial *t;
+  bool made = choose_centers(filter, sample, NULL, &t);
+  free_trial(t);
+  return made;
+}
+
+void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind, double usual_reach) {
+  filter->kind = kind;
+  filter->usual_reach = usual_reach;
+  find_opposite(filter, NULL);
+  find_sizes(filter);
+}
+
+bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows) {
+  filter->run_rows = run_rows;
+  filter->numbers =
+      cpb_zero_lines(block_rows * line_floats(filter->float_filter->d), sizeof *filter->numbers);
+  return make_room_for_rows(filter, block_rows) && filter->numbers != NULL;
+}
+
+bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries) {
+  trial *t;
+  if (filter->kind == kind_for(filter->float_filter, rows.dtype) || rows.rows == 0) return true;
+  if (!choose_centers(filter, rows, queries, &t)) return false;
+  filter->fails = t != NULL && queries->k > 0 && is_in_vain(filter, queries, t);
+  free_trial(t);
+  if (!filter->fails && !make_room(filter, queries->block_rows)) return false;
+  for (size_t panel = 0; !filter->fails && panel < filter->panel_count; panel++)
+    cpb_byte_filter_grid(filter, queries, panel, cpb_byte_filter_step(filter, queries, panel));
+  return true;
+}
+
+/* ---- rows ---- */
+
+/* The components of a row, padded to whole lines, its reach, and an upper bound on the sum of squares before centring;
+ * 0 or its fault. */
+static int numbers_of(const cpb_byte_filter *filter, cpb_view block, size_t row, float *numbers, float *reach,
+                      double *size2) {
+  const cpb_float_filter *float_filter = filter->float_filter;
+  const double above = 1 + 0x1p-12,
+               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
+  size_t d = float_filter->d;
+  if (!cpb_float_filter_takes_floats(float_filter, block.dtype)) {
+    int fault = cpb_float_filter_numbers(float_filter, block, row, numbers, size2);
+    *reach = float_filter->loops->reach(numbers, filter->center, d);
+    memset(numbers + d, 0, (line_floats(d) - d) * sizeof *numbers);
+    return fault;
+  }
+  float sum;
+  const float *x = (const float *)block.data + row * block.stride;
+  *reach = float_filter->loops->number(x, d, (float)float_filter->unit, float_filter->center_f32,
+                                       filter->center, numbers, &sum);
+  *size2 = (double)sum * above + (double)d * below;
+  return *size2 < CPB_FLOAT_FILTER_MOST ? 0 : cpb_row_fault(float_filter->loops, block, row);
+}
+
+static int number_row(cpb_byte_filter *filter, cpb_view block, size_t row) {
+  size_t d = filter->float_filter->d;
+  float *numbers = filter->numbers + row * line_floats(d);
+  double size2, root = sqrt((double)d);
+  int fault = numbers_of(filter, block, row, numbers, &filter->reach[row], &size2);
+  filter->rounded[row] =
+      (float)(0x1.2p-23 * (sqrt(size2) + root * (double)filter->reach[row]) + root * 0x1p-146);
+  if (size2 < CPB_FLOAT_FILTER_MOST) return fault;
+  memset(numbers, 0, line_floats(d) * sizeof *numbers);
+  filter->reach[row] = INFINITY;
+  filter->rounded[row] = 0;
+  return fault;
+}
+
+void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
+                             int *fault) {
+  for (size_t i = 0; i < count; i++) {
+    if (first + i + AHEAD < block.rows) cpb_fetch_row(block, first + i + AHEAD);
+    fault[i] = filter->kind == CPB_BYTE_FILTER_FLOATS ? number_row(filter, block, first + i) : 0;
+  }
+}
+
+/* Sorts by reach, to a few bits of precision: non-negative floats are ordered like their bit patterns. */
+static void order_by_reach(cpb_byte_filter *filter, size_t count) {
+  enum { DROPPED = 19, KEYS = (0x7f800000 >> DROPPED) + 2 };
+  uint32_t begin[KEYS] = {0}, bits;
+  for (size_t i = 0; i < count; i++) {
+    memcpy(&bits, &filter->reach[i], sizeof bits);
+    begin[(bits >> DROPPED) + 1]++;
+  }
+  for (size_t key = 1; key < KEYS; key++) begin[key] += begin[key - 1];
+  for (size_t i = 0; i < count; i++) {
+    memcpy(&bits, &filter->reach[i], sizeof bits);
+    filter->rows[begin[bits >> DROPPED]++].row = i;
+  }
+}
+
+void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+    order_by_reach(filter, count);
+  else
+    for (size_t i = 0; i < count; i++) filter->rows[i].row = i;
+  filter->run_count = 0;
+  for (size_t first = 0; first < count; first += filter->run_rows) {
+    size_t left = count - first;
+    filter->runs[filter->run_count++] =
+        (cpb_byte_filter_run){.first = first, .count = left < filter->run_rows ? left : filter->run_rows};
+  }
+}
+
+static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
+  float largest = 1e-30f;
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return 1;
+  for (size_t i = run->first; i < run->first + run->count; i++) {
+    float reach = filter->reach[filter->rows[i].row];
+    largest = reach > largest && reach < INFINITY ? reach : largest;
+  }
+  return largest / 127;
+}
+
+/* <x'-m,p>; for rows of bytes 128 times their sum */
+static double row_constant(const cpb_byte_filter *filter, size_t row, int32_t sum) {
+  size_t d = filter->float_filter->d;
+  const cpb_loops *loops = filter->float_filter->loops;
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
+  const float *numbers = filter->numbers + row * line_floats(d);
+  double dot = 0, chunk[CPB_CHUNK];
+  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    loops->widen[CPB_F32](numbers + offset, count, chunk);
+    dot += loops->dot(chunk, filter->opposite + offset, count);
+  }
+  return dot;
+}
+
+static void place_codes(cpb_byte_filter *filter, cpb_view block, size_t at, float step, cpb_gridded *about) {
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
+  const cpb_float_filter *float_filter = filter->float_filter;
+  size_t row = filter->rows[at].row, d = float_filter->d;
+  int8_t *to = filter->codes + cpb_bytes_at(filter->words, at, 0);
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+    float_filter->loops->grid(filter->numbers + row * line_floats(d), line_floats(d), 1 / step, to, STEP,
+                              about);
+  else
+    float_filter->loops->flip((const uint8_t *)block.data + row * block.stride, d,
+                              filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, about);
+}
+
+/* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
+static double rest_of(const cpb_byte_filter *filter, size_t row, double step, const cpb_gridded *about) {
+  double root = sqrt((double)filter->float_filter->d);
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+    return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
+  double offset = (double)filter->center[0] * root;
+  return filter->float_filter->metric == CPB_L2 ? 0 : 0x1p-23 * (sqrt((double)about->square) + offset);
+}
+
+static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float step) {
+  cpb_byte_filter_row *row = &filter->rows[at];
+  cpb_gridded about;
+  double h = (double)step;
+  place_codes(filter, block, at, step, &about);
+  row->square = h * h * about.square;
+  row->length = h * sqrt((double)about.square) * (1 + 1e-15);
+  row->rest = rest_of(filter, row->row, h, &about);
+  filter->whole[at] = -MIDDLE * about.sum;
+  filter->part[at] = (float)(-h * about.square / 2);
+  row->constant = row->loose = 0;
+  if (filter->float_filter->metric == CPB_IP) {
+    row->constant = row_constant(filter, row->row, about.sum);
+    if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+      row->loose = (double)filter->rounded[row->row] * filter->opposite_size;
+    filter->part[at] = (float)((row->constant + row->loose) / h);
+  }
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS && !(filter->reach[row->row] < INFINITY)) {
+    row->rest = INFINITY;
+    filter->part[at] = INFINITY;
+  }
+}
+
+/* The rows of a run are scattered over the block. */
+static void fetch_numbers(const cpb_byte_filter *filter, cpb_view block, size_t row) {
+  size_t d = filter->float_filter->d;
+  cpb_view numbers = cpb_rows(filter->numbers, CPB_F32, block.rows, line_floats(d));
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS) cpb_fetch_row(numbers, row);
+}
+
+void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run) {
+  cpb_byte_filter_run *of = &filter->runs[run];
+  float step = run_step(filter, of);
+  of->step = (double)step;
+  for (size_t i = of->first; i < of->first + of->count; i++) {
+    if (i + AHEAD < of->first + of->count) fetch_numbers(filter, block, filter->rows[i + AHEAD].row);
+    code_row(filter, block, i, step);
+    const cpb_byte_filter_row *row = &filter->rows[i];
+    if (row->rest < INFINITY) {
+      of->rest = cpb_larger(of->rest, row->rest);
+      of->length = cpb_larger(of->length, row->length);
+    }
+  }
+}
+
+/* ---- bounds ---- */
+
+double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value) {
+  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  double bound = cpb_query_scale_value(&panel->query_scale[slot % COLS], value);
+  switch (filter->float_filter->metric) {
+  case CPB_L2: return bound * (1 + filter->error) + DBL_MIN;
+  case CPB_IP: return isinf(bound) ? -bound : -bound + fabs(bound) * 1e-15 + DBL_MIN;
+  default: return sqrt(fmax(0, 2 - 2 * value) + 4 * filter->error) * (1 + 1e-15);
+  }
+}
+
+/* A start may be too high, never too low; if it exceeds 32 bits, it is above every threshold. */
+void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
+                            int32_t *start) {
+  const float per_step = (float)(1 / filter->panels[panel].step);
+  const float *part = filter->part + run->first;
+  const int32_t *whole = filter->whole + run->first;
+  for (size_t i = 0; i < run->count; i++) start[i] = whole[i] + cpb_byte_filter_rise(part[i], per_step);
+}
+
+/* A threshold may be too low, never too high. */
+static int32_t whole_below(double t) {
+  const double most = 1e9;
+  t = t > -2e9 ? t : -2e9;
+  return (int32_t)(t < most ? t : most) - 2;
+}
+
+static void thresholds_of_lengths(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
+                                  size_t first, size_t count, const double *bound, int32_t *threshold) {
+  double per_unit = 1 / (2 * run->step * panel->step);
+  for (size_t j = first; j < first + count; j++) {
+    double reach = bound[j] + panel->rest[j] + run->rest, far = reach * reach;
+    threshold[j] = whole_below((panel->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
+  }
+}
+
+static void thresholds_of_products(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
+                                   size_t first, size_t count, const double *bound, int32_t *threshold) {
+  double per_unit = 1 / (run->step * panel->step);
+  for (size_t j = first; j < first + count; j++) {
+    double least = -bound[j] - panel->constant[j];
+    double off = run->rest * panel->length[j] + run->length * panel->rest[j] + panel->loose[j];
+    threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
+  }
+}
+
+void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
+                                size_t first, size_t count, const double *bound, int32_t *threshold) {
+  if (filter->float_filter->metric == CPB_IP)
+    thresholds_of_products(&filter->panels[panel], run, first, count, bound, threshold);
+  else
+    thresholds_of_lengths(&filter->panels[panel], run, first, count, bound, threshold);
+}
+
+static cpb_byte_filter_span span_of(double nearest, double farthest) {
+  return (cpb_byte_filter_span){(float)(nearest - fabs(nearest) * 0x1p-22 - 0x1p-140),
+                                (float)(farthest + fabs(farthest) * 0x1p-22 + 0x1p-140)};
+}
+
+cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
+                                          int32_t product) {
+  return cpb_byte_filter_look_at(filter, step, &filter->rows[at], slot, (double)product + filter->whole[at]);
+}
+
+cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
+                                             const cpb_byte_filter_row *row, size_t slot, double product) {
+  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  size_t j = slot % COLS;
+  double middle = step * panel->step * product;
+  if (!(row->rest < INFINITY)) return (cpb_byte_filter_span){-INFINITY, INFINITY};
+  if (filter->float_filter->metric == CPB_IP) {
+    double sum = middle + row->constant + panel->constant[j];
+    double off = row->rest * panel->length[j] + row->length * panel->rest[j] + row->loose + panel->loose[j] +
+                 1e-14 * (fabs(middle) + fabs(row->constant) + fabs(panel->constant[j]));
+    return span_of(-sum - off, -sum + off);
+  }
+  double sizes = row->square + panel->square[j], off = row->rest + panel->rest[j];
+  double square = sizes - 2 * middle, slack = 1e-14 * sizes;
+  if (filter->float_filter->metric == CPB_COSINE)
+    slack += 8 * filter->error;                                   /* of values measured in double */
+  double root = sqrt(positive(square)), less = root, more = root; /* square roots are slow, .. */
+  if (square < 0x1p24 * slack) { /* .. and the slack rarely changes the result */
+    less = sqrt(positive(square - slack));
+    more = sqrt(positive(square) + slack);
+  }
+  return span_of(less * (1 - 0x1p-24) - off, more * (1 + 0x1p-24) + off);
+}
