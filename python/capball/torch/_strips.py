@@ -78,7 +78,7 @@ def unembed_strip_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FIN
             col = start + tl.arange(0, T)
             z = _tile(y, first * (d + 1), col, col < d, d + 1, R, start + T > d, WIDE)
             N = _plus_product(N, z, z)
-            zs = zs + (z,)
+            zs = zs + (z,)  # type: ignore[assignment]
         N = _total(N, WIDE)
         if APART:
             N = _apart(N, R)
@@ -115,8 +115,8 @@ def embed_back_strip_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.c
             N = _plus_product(N, z, z)
             product = _plus_product(product, z, up)
             most = tl.maximum(most, tl.abs(up))
-            zs = zs + (z,)
-            ups = ups + (up,)
+            zs = zs + (z,)  # type: ignore[assignment]
+            ups = ups + (up,)  # type: ignore[assignment]
         N = _total(N, WIDE)
         product = _total(product, WIDE)
         most = tl.max(most, axis=1)
@@ -221,8 +221,8 @@ def unembed_back_strip_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl
                     N2 = _plus_product(N2, own, own)
                     product2 = _plus_product(product2, own, up)
                     most2 = tl.maximum(most2, tl.where(second[None, :], tl.abs(up), 0.0))
-            vs = vs + (v,)
-            ups = ups + (up,)
+            vs = vs + (v,)  # type: ignore[assignment]
+            ups = ups + (up,)  # type: ignore[assignment]
         N = _in_rows(_total(N, WIDE), _total(N2, WIDE), G, R)
         product = _in_rows(_total(product, WIDE), _total(product2, WIDE), G, R)
         most = _in_rows(tl.max(most, axis=1), tl.max(most2, axis=1), G, R)
