@@ -77,19 +77,20 @@ def written_out(x, t):
     return torch.cat([x * (2 * s / q), (s * s - n) / q], dim=-1)
 
 
-def rows_and_gradient(dtype, d):
-    n = max(4096, int(BYTES / dtype.itemsize / d) // 4096 * 4096)
-    return torch.randn(n, d, device="cuda").to(dtype), torch.randn(n, d + 1, device="cuda").to(dtype)
+def rows_of(dtype, d):
+    """How many rows of d numbers are 0.5 GB."""
+    return max(4096, int(BYTES / dtype.itemsize / d) // 4096 * 4096)
 
 
-def kernel_calls(dtype, x, g, t):
-    """Name, call and numbers moved of each kernel."""
+KERNELS = ("embed", "unembed", "embed backward", "unembed backward")
+
+
+def kernel_calls(x, y, g, t):
+    """Name, call and numbers moved of each kernel, for rows x, points y and gradients g of points."""
     kernels, (n, d) = layers._triton(), x.shape
-    y = kernels.embed(x, t, None)
-    return {"embed": (lambda: kernels.embed(x, t, None), n * (2 * d + 1)),
-            "unembed": (lambda: kernels.unembed(y, t, None), n * (2 * d + 1)),
-            "embed backward": (lambda: kernels.embed_backward(x, t, None, g), n * (3 * d + 1)),
-            "unembed backward": (lambda: kernels.unembed_backward(y, t, x), n * (3 * d + 2))}
+    calls = (lambda: kernels.embed(x, t, None), lambda: kernels.unembed(y, t, None), lambda: kernels.embed_backward(x, t, None, g),
+             lambda: kernels.unembed_backward(y, t, x))
+    return dict(zip(KERNELS, zip(calls, (n * (2 * d + 1), n * (2 * d + 1), n * (3 * d + 1), n * (3 * d + 2)))))
 
 
 def bench_layer():
@@ -100,16 +101,16 @@ def bench_layer():
     for name, d in itertools.product(TYPES, LENGTHS):
         if name == "f64" and d not in (2, 16, 128, 784):
             continue
-        x, g = rows_and_gradient(TYPES[name], d)
-        size = x.element_size()
-        cells = [size * count / seconds(call) / copy for call, count in kernel_calls(TYPES[name], x, g, t).values()]
+        x, g = (torch.randn(rows_of(TYPES[name], d), cols, device="cuda").to(TYPES[name]) for cols in (d, d + 1))
+        size, y = x.element_size(), layers._triton().embed(x, t, None)
+        cells = [size * count / seconds(call) / copy for call, count in kernel_calls(x, y, g, t).values()]
         moved = size * x.shape[0] * (2 * d + 1)
         cells.append(moved / seconds(lambda: written_out(x, t), 5) / copy)
         if name in ("f32", "bf16") and d in (2, 16, 128, 784):
             compiled = torch.compile(written_out)
             cells.append(moved / seconds(lambda: compiled(x, t), 5) / copy)
         print(f"| {name} | {d} |", " | ".join(f"{cell:.2f}" for cell in cells), "|" if len(cells) == 6 else "| |", flush=True)
-        del x, g
+        del x, y, g
         torch.cuda.empty_cache()
 
 
@@ -117,27 +118,37 @@ def bench_layer():
 
 
 def blocks(D):
-    """Blocks of rows that are tried: numbers and warps."""
+    """Blocks of rows that are tried, as in Shape."""
     some = [(256, 1), (512, 1), (1024, 1), (512, 2), (1024, 2), (2048, 2)]
     if D > 256:
         some = [(1024, 1), (1024, 2), (2048, 1), (2048, 2), (2048, 4), (4096, 8)]
     if D > 4096:
         some = [(D, 4), (D, 8), (D, 16)]
-    return [(numbers, warps, 0) for numbers, warps in some if numbers >= D]
+    return [(numbers, warps, word, 0, 0) for numbers, warps in some if numbers >= D for word in (0, 4)]
 
 
-def runs(size, D):
-    """Runs of rows that are tried: numbers, warps, and the numbers that neighbouring threads are apart."""
-    narrow, wide = max(1, 4 // size), 16 // size
-    rows = {1: ((512, 4), (1024, 4), (2048, 8)), 2: ((256, 4), (512, 4), (1024, 4)), 4: ((256, 4), (512, 4), (128, 2)),
-            16: ((64, 2), (128, 4), (128, 2), (256, 4)), 64: ((64, 2), (128, 4), (64, 4)), 128: ((64, 2), (64, 4), (32, 2))}
-    for count, warps in next((some for most, some in rows.items() if D <= most), ()):
-        yield from ((count * D, warps, word) for word in ((narrow, wide) if D <= 16 else (narrow,)))
+def runs(kernel, size, D):
+    """Runs of rows that are tried: for short rows, and embeddings of those up to 64."""
+    if D > 64 or (D > 16 and kernel != "embed"):
+        return
+    sums = (1, 2) if kernel.endswith("backward") else (0,)
+    for rows, warps, word, across in itertools.product((64, 128, 256, 512, 1024), (1, 2, 4), (max(1, 4 // size), 16 // size), sums):
+        if 4 <= rows * D / (32 * warps) <= 64:
+            yield rows * D, warps, word, across, 1
 
 
-def shapes(name, d):
-    D = 1 << (d - 1).bit_length()
-    return [*blocks(D), *runs(TYPES[name].itemsize, D)]
+def strips(kernel, size, D):
+    """Strips that are tried, of all kernels but the embedding."""
+    if kernel == "embed" or not 10 <= D <= 1024:
+        return
+    for rows, warps, word, across in itertools.product((2, 4, 8, 16, 32, 64), (1, 2, 4), (0, 1), (4, 8, 16, 32, 64)):
+        if 8 <= rows * D / (32 * warps) <= 64 and rows * across >= 128 * warps // size and across <= 2 * D:
+            yield rows * D, warps, word, across, 2
+
+
+def shapes(kernel, name, d):
+    D, size = 1 << (d - 1).bit_length(), TYPES[name].itemsize
+    return [*blocks(D), *runs(kernel, size, D), *strips(kernel, size, D)]
 
 
 def with_shape(shape):
@@ -148,31 +159,40 @@ def with_shape(shape):
 SHAPES = {}
 
 
+def tensors(name, d, n):
+    """Rows, points and gradients of such, and t."""
+    x, g, y = (torch.randn(n, cols, device="cuda") for cols in (d, d + 1, d + 1))
+    return x.to(TYPES[name]), torch.nn.functional.normalize(y, dim=1).to(TYPES[name]), g.to(TYPES[name]), torch.tensor(0.3, device="cuda")
+
+
 def compile_one(job):
     """A kernel in the cache of this machine, so that it is there when it is timed."""
-    name, d, shape = job
+    name, d, kernel, shape = job
     with_shape(shape)
-    x, g = (torch.randn(4096, cols, device="cuda").to(TYPES[name]) for cols in (d, d + 1))
-    for call, _ in kernel_calls(TYPES[name], x, g, torch.tensor(0.3, device="cuda")).values():
-        call()
+    try:
+        kernel_calls(*tensors(name, d, 4096))[kernel][0]()
+    except RuntimeError as error:
+        print(job, error)
+        return False
+    return True
 
 
 def tune():
-    copy, t = copy_speed(), torch.tensor(0.3, device="cuda")
-    jobs = [(name, d, shape) for name in ("f32", "bf16", "f64") for d in LENGTHS
-            if name != "f64" or d in (2, 16, 128, 784) for shape in shapes(name, d)]
+    copy = copy_speed()
+    jobs = [(name, d, kernel, shape) for name in ("f32", "bf16", "f64") for d in LENGTHS if name != "f64" or d in (2, 16, 128, 784)
+            for kernel in KERNELS for shape in shapes(kernel, name, d)]
     with ProcessPoolExecutor(os.cpu_count() - 1, get_context("spawn")) as pool:
-        list(pool.map(compile_one, jobs, chunksize=4))
+        jobs = [job for job, good in zip(jobs, pool.map(compile_one, jobs, chunksize=4)) if good]
     for (name, d), group in itertools.groupby(jobs, lambda job: job[:2]):
-        x, g = rows_and_gradient(TYPES[name], d)
+        own = tensors(name, d, rows_of(TYPES[name], d))
         found = {}
-        for _, _, shape in group:
+        for _, _, kernel, shape in group:
             with_shape(shape)
-            for call, (run, count) in kernel_calls(TYPES[name], x, g, t).items():
-                found.setdefault(call, []).append((x.element_size() * count / seconds(run, 7) / copy, shape))
-        for call, some in found.items():
-            print(f"{name} {d} {call}:", *(f"{speed:.3f} {shape}" for speed, shape in sorted(some, reverse=True)[:5]), flush=True)
-        del x, g
+            run, count = kernel_calls(*own)[kernel]
+            found.setdefault(kernel, []).append((TYPES[name].itemsize * count / seconds(run, 7) / copy, shape))
+        for kernel, some in found.items():
+            print(f"{name} {d} {kernel}:", *(f"{speed:.3f} {shape}" for speed, shape in sorted(some, reverse=True)[:5]), flush=True)
+        del own
         torch.cuda.empty_cache()
 
 

@@ -5,15 +5,23 @@ import math
 import torch
 
 import capball
-from capball.torch import _C
+from capball.torch import _C, _plain
+from capball.torch._shapes import BLOCK, RUN, STRIP, Shape
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-RUNS = [1, 4]  # of Shape: the numbers that neighbouring threads are apart
+SHAPES = {"blocks": (0, 0, BLOCK), "narrow blocks": (2, 0, BLOCK), "runs": (1, 1, RUN), "wide runs": (4, 2, RUN),
+          "strips": (0, 4, STRIP), "strips and rows": (1, 16, STRIP)}  # what follows numbers and warps in Shape
 UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 
 RANGE = {torch.float32: (-38, 37), torch.float64: (-300, 300), torch.float16: (-7, 4), torch.bfloat16: (-38, 37)}
 if not torch.cuda.is_available():
     RANGE[torch.bfloat16] = (-8, 8)  # Triton's interpreter has no bf16 below the normal numbers
+
+
+def shapes_of(name, rows):
+    """What gives every kernel such a shape; there are no strips of embeddings."""
+    word, across, kind = SHAPES[name]
+    return lambda kernel, size, d, D: Shape(rows * D, 4, word, across, BLOCK if kind == STRIP and kernel == "embed" else kind)
 
 
 def rows_of_every_size(n, d, dtype):
@@ -62,12 +70,23 @@ def check_rows(kernels, device, dtype, d, n=40, scales=(1.0, 1e-10, 1e12)):
 
 def check_usual_rows(kernels, device, dtype, d, n):
     """Rows of usual size and unit points of them, none of which needs to be scaled."""
-    x, t = torch.randn(n, d, dtype=torch.float64).to(dtype), scale(1.5)
+    x, t = (torch.randn(n, d, dtype=torch.float64) * 2 / math.sqrt(d)).to(dtype), scale(1.5)
     y = kernels.embed(x.to(device), t.to(device), None)
     units = 16 if dtype == torch.float64 else 4  # doubles are compared with numbers that have errors, too
     assert_near(y, _C.embed(x.double(), t, None), dtype, units)
     assert_near(kernels.unembed(y, t.to(device), None), _C.unembed(y.cpu().double(), t, None), dtype, units)
     check_gradients(kernels, device, x, y, t, 1.5)
+    if dtype in (torch.float16, torch.bfloat16):
+        check_gradients_of_points(kernels, device, y, t)
+
+
+def check_gradients_of_points(kernels, device, y, t):
+    """Of points of any length, beside plain operations in double; the C library takes points for unit rows."""
+    g = torch.randn(len(y), y.shape[1] - 1, dtype=torch.float64).to(y.dtype)
+    gy, parts = kernels.unembed_backward(y, t.to(device), g.to(device))
+    wanted, of_t = _plain.unembed_backward(y.cpu().double(), t, g.double())
+    assert_near(gy, wanted, y.dtype, 4)
+    assert abs(float(parts.double().sum() - of_t.sum())) <= 16 * UNIT[torch.float32] * float(of_t.abs().sum())
 
 
 def check_gradients(kernels, device, x, y, t, s):
@@ -86,7 +105,7 @@ def check_gradients(kernels, device, x, y, t, s):
     g = torch.randn(n, d, dtype=torch.float64).to(dtype)
     gy, parts = kernels.unembed_backward(y, t.to(device), g.to(device))
     wanted, of_t = _C.unembed_backward(y.cpu().double(), t, g.double())
-    assert_near(gy, wanted, dtype, 12)
+    assert_near(gy, wanted, dtype, 16 if dtype == torch.float64 else 12)
 
 
 def check_edges(kernels, device, dtype):

@@ -10,7 +10,6 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton")
 
 import kernel_cases as cases
-from capball.torch._shapes import Shape
 from capball.torch import CapLinear, Index, InverseSphere, Sphere, SphereCapLinear, _C, _caps, _kernels, _plain, _search, embed, knn, range_search, unembed
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 10, 16, 17, 31, 64, 65, 100, 128, 255, 784, 1000, 2048, 4097, 8192]
@@ -29,20 +28,37 @@ def test_edges(way, dtype):
     cases.check_edges(way, "cuda", dtype)
 
 
-@pytest.mark.parametrize("word", [0, *cases.RUNS])
-def test_layouts(monkeypatch, word):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, word))
+@pytest.mark.parametrize("shape", cases.SHAPES)
+def test_layouts(monkeypatch, shape):
+    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 32))
     cases.check_layouts(_kernels, "cuda")
 
 
-@pytest.mark.parametrize("word", cases.RUNS)
+@pytest.mark.parametrize("shape", list(cases.SHAPES)[1:])
 @pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
-def test_runs(monkeypatch, dtype, word):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(64 * D, 4, word))
+def test_shapes(monkeypatch, dtype, shape):
+    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 64))
     torch.manual_seed(0)
-    for d in (1, 5, 16, 50, 100):
+    for d in (1, 5, 16, 50):
         cases.check_rows(_kernels, "cuda", dtype, d, n=1000, scales=(1.0,))
         cases.check_usual_rows(_kernels, "cuda", dtype, d, n=10000)
+
+
+@pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
+@pytest.mark.parametrize("d", [1, 2, 3, 10, 16, 33, 100, 784])
+def test_usual_rows(dtype, d):
+    torch.manual_seed(d)
+    cases.check_usual_rows(_kernels, "cuda", dtype, d, n=5000)
+
+
+def test_a_compiled_net_has_the_kernels_in_its_own_code():
+    """And no operator to dispatch."""
+    from torch.profiler import ProfilerActivity, profile
+    net, x = torch.compile(torch.nn.Sequential(Sphere(), InverseSphere()).cuda()), torch.randn(100, 7, device="cuda")
+    net(x).sum().backward()
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        net(x).sum().backward()
+    assert not any(event.key.startswith("capball::") for event in seen.key_averages())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

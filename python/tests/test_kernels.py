@@ -12,7 +12,6 @@ if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and tuple(map(int, triton.__ve
 
 import kernel_cases as cases
 from capball.torch import _caps, _kernels, _search
-from capball.torch._shapes import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -29,18 +28,27 @@ def test_edges(dtype):
     cases.check_edges(_kernels, "cpu", dtype)
 
 
-@pytest.mark.parametrize("word", [0, 1])
-def test_layouts(monkeypatch, word):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(32 * D, 4, word))
+@pytest.mark.parametrize("shape", ["blocks", "runs"])
+def test_layouts(monkeypatch, shape):
+    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 32))
     cases.check_layouts(_kernels, "cpu")
 
 
+@pytest.mark.parametrize("shape", ["runs", "strips and rows"])
 @pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
-def test_runs(monkeypatch, dtype):
-    monkeypatch.setattr(_kernels, "_shape", lambda kernel, size, d, D: Shape(16 * D, 4, 1))
+def test_shapes(monkeypatch, dtype, shape):
+    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 16))
     torch.manual_seed(0)
     cases.check_rows(_kernels, "cpu", dtype, 5, n=24, scales=(1.0,))
-    cases.check_usual_rows(_kernels, "cpu", dtype, 5, n=24)
+    for d in (5, 10):
+        cases.check_usual_rows(_kernels, "cpu", dtype, d, n=24)
+
+
+@pytest.mark.parametrize("shape", ["narrow blocks", "wide runs", "strips"])
+def test_other_shapes(monkeypatch, shape):
+    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 16))
+    torch.manual_seed(0)
+    cases.check_usual_rows(_kernels, "cpu", torch.bfloat16, 10, n=24)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

@@ -119,31 +119,35 @@ def _triton() -> Any:
 def _way(x: Tensor, d: int) -> Any:
     if x.is_cpu:
         return _C if x.dtype in _NATIVE else _plain
-    if x.is_cuda and _triton() is not None and _triton().takes(x, d):
-        return _triton()
-    return _plain
+    kernels = _triton() if x.is_cuda else None
+    return kernels if kernels is not None and kernels.takes(x, d) else _plain
+
+
+def _there(t: Tensor, x: Tensor) -> Tensor:
+    return t if t.get_device() == x.get_device() else t.to(x.device)
 
 
 def _embed_rows(x: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
-    return _way(x, x.shape[-1]).embed(x, t.to(x.device), center)
+    return _way(x, x.shape[-1]).embed(x, _there(t, x), center)
 
 
 def _unembed_rows(y: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
-    return _way(y, y.shape[-1] - 1).unembed(y, t.to(y.device), center)
+    return _way(y, y.shape[-1] - 1).unembed(y, _there(t, y), center)
 
 
 def _embed_parts(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
-    return _way(x, x.shape[-1]).embed_backward(x, t.to(x.device), center, g)
+    return _way(x, x.shape[-1]).embed_backward(x, _there(t, x), center, g)
 
 
 def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
-    return _way(y, g.shape[-1]).unembed_backward(y, t.to(y.device), g)
+    return _way(y, g.shape[-1]).unembed_backward(y, _there(t, y), g)
 
 
 def _total(parts: Tensor, t: Tensor) -> Tensor:
     """dL/dt from its parts."""
     total = parts.sum()
-    return total if total.dtype == t.dtype and total.device == t.device and t.dim() == 0 else total.to(t).reshape(t.shape)
+    same = total.dtype == t.dtype and total.get_device() == t.get_device() and t.dim() == 0
+    return total if same else total.to(t).reshape(t.shape)
 
 
 def _embed_gradients(x: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
@@ -240,7 +244,7 @@ class _Embed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        return _once(ctx, _embed_parts, *g)
+        return (_embed_once if torch.is_grad_enabled() else _embed_slopes)(ctx, *g)
 
 
 class _Unembed(torch.autograd.Function):
@@ -251,21 +255,31 @@ class _Unembed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        return _once(ctx, _unembed_parts, *g)
+        return (_unembed_once if torch.is_grad_enabled() else _unembed_slopes)(ctx, *g)
 
 
-def _taken(ctx: Any, parts_of: Any, g: Tensor) -> Any:
+def _embed_slopes(ctx: Any, g: Tensor) -> Any:
     x, t, center = ctx.saved_tensors
-    gx, parts = parts_of(x, t, center, g)
+    gx, parts = _embed_parts(x, t, center, g)
     return gx, _total(parts, t) if ctx.needs_input_grad[1] else None, None
 
 
-_refusing_more = once_differentiable(_taken)
+def _unembed_slopes(ctx: Any, g: Tensor) -> Any:
+    y, t, center = ctx.saved_tensors
+    gy, parts = _unembed_parts(y, t, center, g)
+    return gy, _total(parts, t) if ctx.needs_input_grad[1] else None, None
 
 
-def _once(ctx: Any, parts_of: Any, g: Tensor) -> Any:
-    """Gradients of gradients are refused; where none can be asked for, nothing is spent on that."""
-    return _refusing_more(ctx, parts_of, g) if torch.is_grad_enabled() else _taken(ctx, parts_of, g)
+# Gradients of gradients are refused; where none can be asked for, nothing is spent on that.
+_embed_once, _unembed_once = once_differentiable(_embed_slopes), once_differentiable(_unembed_slopes)
+
+
+def _applied(function: Any) -> Any:
+    """`function.apply` without what it does for torch.func, which is not asked for here."""
+    return super(torch.autograd.Function, function).apply  # type: ignore[misc]
+
+
+_embed_function, _unembed_function = _applied(_Embed), _applied(_Unembed)
 
 
 # ---- functions under torch.func ----
@@ -312,8 +326,9 @@ _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: Tru
 
 @torch.compiler.assume_constant_result
 def _inlined() -> bool:
-    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered."""
-    if _triton() is None or not hasattr(torch.library, "triton_op"):
+    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered. Asked here whether
+    a program is exported, since torch.compile takes the answer to be yes."""
+    if _triton() is None or not hasattr(torch.library, "triton_op") or torch.compiler.is_exporting():
         return False
     from . import _compiled  # noqa: F401
     return True
@@ -321,7 +336,7 @@ def _inlined() -> bool:
 
 def _compiled_op(x: Tensor, d: int, name: str) -> Any:
     """The operator for torch.compile; exported programs have those that need nothing but this module."""
-    if x.is_cuda and 1 <= d <= 8192 and not torch.compiler.is_exporting() and _inlined():
+    if x.is_cuda and 1 <= d <= 8192 and _inlined():
         return getattr(torch.ops.capball, name + "_triton")
     return getattr(torch.ops.capball, name)
 
@@ -338,14 +353,14 @@ def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     if torch.compiler.is_compiling():
         return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
     _check_floats(x)
-    return _embed_transformed(x, t, center) if _transformed() else _Embed.apply(x, t, center)
+    return _embed_transformed(x, t, center) if _transformed() else _embed_function(x, t, center)
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
     if torch.compiler.is_compiling():
         return _compiled_op(y, y.shape[-1] - 1, "unembed")(y, t, center)
-    return _unembed_transformed(y, t, center) if _transformed() else _Unembed.apply(y, t, center)
+    return _unembed_transformed(y, t, center) if _transformed() else _unembed_function(y, t, center)
 
 
 class _Scaled(nn.Module):
@@ -447,10 +462,13 @@ class _Caps(torch.autograd.Function):
 def _cap_gradients(ctx: Any, g: Tensor) -> Any:
     x, t, weight, bias = ctx.saved_tensors
     gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous())
+    if t.dtype == weight.dtype == bias.dtype == of_t.dtype:
+        return gx, of_t, of_weight, of_bias
     return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
 
 
 _cap_gradients_once = once_differentiable(_cap_gradients)
+_caps_function = _applied(_Caps)
 
 
 @cache
@@ -477,7 +495,7 @@ class SphereCapLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         sphere, caps = self.sphere, self.caps
         if _fuses(x, sphere.t, caps.weight):
-            return _Caps.apply(x, sphere.t, caps.weight, caps.bias)
+            return _caps_function(x, sphere.t, caps.weight, caps.bias)
         return caps(sphere(x))
 
     def regions(self) -> list[capball.Region]:
@@ -487,8 +505,11 @@ class SphereCapLinear(nn.Module):
 
 def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:
     """Whether both layers are one kernel: not where torch takes them apart, nor where autocast changes the type between them."""
-    if not x.is_cuda or torch.compiler.is_compiling() or _transformed() or _fused() is None:
+    if not x.is_cuda or torch.compiler.is_compiling() or _transformed():
         return False
-    if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != x.dtype:
+    caps = _fused()
+    if caps is None or not t.is_cuda or not caps.takes(x, weight):
         return False
-    return t.is_cuda and (weight.dtype == x.dtype or torch.is_autocast_enabled("cuda")) and _fused().takes(x, weight)
+    if torch.is_autocast_enabled("cuda"):
+        return torch.get_autocast_dtype("cuda") == x.dtype
+    return weight.dtype == x.dtype

@@ -135,11 +135,14 @@ def _first(R: tl.constexpr):
 
 
 @triton.jit
-def _block(rows, before, d, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    """Rows and columns of the block after `before` rows, how many rows are in it, and which places have a number."""
+def _block(rows, before, d, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr = 0):
+    """Rows and columns of the block after `before` rows, how many rows are in it, and which places have a number. WORD > 0 is how
+    many neighbouring numbers a thread takes: `rows` > 0 hides from the compiler that columns start at multiples of more."""
     count = tl.minimum(rows - before, R).to(tl.int32)
     row = tl.arange(0, R)
     col = tl.arange(0, D)
+    if WORD > 0:
+        col += tl.minimum(rows - 1, 0).to(tl.int32) * WORD
     here = (row < count)[:, None] & (col < d)[None, :]
     if not NEAR:
         row = row.to(tl.int64)
@@ -246,8 +249,8 @@ def _image(z, s, WIDE: tl.constexpr, FINE: tl.constexpr):
 
 @triton.jit
 def _embed_block(x, t, center, y, rows, before, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                 NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row, col, count, here = _block(rows, before, d, NEAR, R, D)
+                 NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr = 0):
+    row, col, count, here = _block(rows, before, d, NEAR, R, D, WORD)
     z = _read(x, row, col, before, here, x_row, x_col, WIDE)
     if CENTER:
         z = _about(z, center, col, d, -1, WIDE)
@@ -257,15 +260,16 @@ def _embed_block(x, t, center, y, rows, before, d, x_row, x_col, CENTER: tl.cons
 
 @triton.jit(do_not_specialize=["rows"])
 def embed_kernel(x, t, center, y, rows, d, x_row, x_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                 ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    _embed_block(x, t, center, y, rows, _first(R), d * ALIGN, x_row * ALIGN, x_col, CENTER, WIDE, FINE, NEAR, R, D)
+                 ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr):
+    _embed_block(x, t, center, y, rows, _first(R), d * ALIGN, x_row * ALIGN, x_col, CENTER, WIDE, FINE, NEAR, R, D, WORD)
 
 
 @triton.jit
 def _embed_back_block(x, t, center, g, gx, rows, before, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
-                      WIDE: tl.constexpr, FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                      WIDE: tl.constexpr, FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr,
+                      WORD: tl.constexpr = 0):
     """Writes the gradient of x, and returns this block's part of dL/dt."""
-    row, col, count, here = _block(rows, before, d, NEAR, R, D)
+    row, col, count, here = _block(rows, before, d, NEAR, R, D, WORD)
     z = _read(x, row, col, before, here, x_row, x_col, WIDE)
     up, up0 = _read_points(g, row, col, before, count, here, d, g_row, g_col, WIDE)
     if CENTER:
@@ -306,9 +310,9 @@ def _part(of_t, row, count):
 @triton.jit(do_not_specialize=["rows"])
 def embed_backward_kernel(x, t, center, g, gx, part, rows, d, x_row, x_col, g_row, g_col, CENTER: tl.constexpr,
                           WIDE: tl.constexpr, FINE: tl.constexpr, ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr,
-                          D: tl.constexpr):
+                          D: tl.constexpr, WORD: tl.constexpr):
     of_t = _embed_back_block(x, t, center, g, gx, rows, _first(R), d * ALIGN, x_row * ALIGN, x_col, g_row, g_col, CENTER, WIDE,
-                             FINE, NEAR, R, D)
+                             FINE, NEAR, R, D, WORD)
     tl.store(part + tl.program_id(0), of_t)
 
 
@@ -349,16 +353,23 @@ def _preimage_factor(N, L, z0, s, ROUGH: tl.constexpr):
 def _preimage_slope_factors(N, L, z0, product, s):
     """With |y| + y0 = rise: g s/rise - y' <y',g> s/(rise^2 |y|), and -<y',g> s/(rise |y|): s/rise, k of (g - k y') s/rise, the
     last number over s/rise, and the gradient of t."""
-    per_rise = _inverse(tl.where(z0 < 0, N * _inverse(L - z0), L + z0))
+    south = z0 < 0
+    per_rise = tl.where(south, L - z0, 1.0) * _inverse(tl.where(south, N, L + z0))
     slope = product * _inverse(L)
     factor = s * per_rise
     return factor, slope * per_rise, -slope, product * factor
 
 
 @triton.jit
+def _last_slope(k, s):
+    """The last number of such a gradient: with the factor s/rise and k rise the slope, -(k rise)(s/rise)."""
+    return -s * k
+
+
+@triton.jit
 def _unembed_block(y, t, center, x, rows, before, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr,
-                   FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    row, col, count, here = _block(rows, before, d, NEAR, R, D)
+                   FINE: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr = 0):
+    row, col, count, here = _block(rows, before, d, NEAR, R, D, WORD)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
     z, N, L, z0, b, c, usual = _place(v, last, WIDE, FINE, ROUGH)
@@ -376,15 +387,15 @@ def _unembed_block(y, t, center, x, rows, before, d, y_row, y_col, CENTER: tl.co
 
 @triton.jit(do_not_specialize=["rows"])
 def unembed_kernel(y, t, center, x, rows, d, y_row, y_col, CENTER: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                   ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    _unembed_block(y, t, center, x, rows, _first(R), d * ALIGN, y_row, y_col, CENTER, WIDE, FINE, NEAR, R, D)
+                   ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr):
+    _unembed_block(y, t, center, x, rows, _first(R), d * ALIGN, y_row, y_col, CENTER, WIDE, FINE, NEAR, R, D, WORD)
 
 
 @triton.jit
 def _unembed_back_block(y, t, g, gy, rows, before, d, g_row, g_col, y_row, y_col, WIDE: tl.constexpr, FINE: tl.constexpr,
-                        NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                        NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr = 0):
     """Writes the gradient of y, and returns this block's part of dL/dt; |y| + y0 = 2^r rise."""
-    row, col, count, here = _block(rows, before, d, NEAR, R, D)
+    row, col, count, here = _block(rows, before, d, NEAR, R, D, WORD)
     v, last = _read_points(y, row, col, before, count, here, d, y_row, y_col, WIDE)
     up = _read(g, row, col, before, here, g_row, g_col, WIDE)
     ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
@@ -415,7 +426,7 @@ def _unembed_back_block(y, t, g, gy, rows, before, d, g_row, g_col, y_row, y_col
 
 @triton.jit(do_not_specialize=["rows"])
 def unembed_backward_kernel(y, t, g, gy, part, rows, d, g_row, g_col, y_row, y_col, WIDE: tl.constexpr, FINE: tl.constexpr,
-                            ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
+                            ALIGN: tl.constexpr, NEAR: tl.constexpr, R: tl.constexpr, D: tl.constexpr, WORD: tl.constexpr):
     of_t = _unembed_back_block(y, t, g, gy, rows, _first(R), d * ALIGN, g_row * ALIGN, g_col, y_row, y_col, WIDE, FINE, NEAR, R,
-                               D)
+                               D, WORD)
     tl.store(part + tl.program_id(0), of_t)

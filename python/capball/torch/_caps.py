@@ -94,9 +94,13 @@ def _programs(device: int) -> int:
 
 def takes(x: Tensor, w: Tensor) -> bool:
     """Whether these kernels serve such rows and weights."""
-    d = x.shape[-1]
-    return (x.dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST and x.is_contiguous()
-            and _width(d) * max(16, _power_of_two(len(w))) <= _MOST and x.numel() > 0)
+    return _takes(x.dtype, x.shape[-1], w.shape[0]) and x.is_contiguous() and x.numel() > 0
+
+
+@cache
+def _takes(dtype: torch.dtype, d: int, units: int) -> bool:
+    return (dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST
+            and _width(d) * max(16, _power_of_two(units)) <= _MOST)
 
 
 def _width(d: int) -> int:
@@ -114,7 +118,7 @@ def _constants(dtype: torch.dtype, d: int, units: int | None) -> dict[str, Any]:
 
 
 def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    d, units = x.shape[-1], len(w)
+    d, units = x.shape[-1], w.shape[0]
     out = x.new_empty((*x.shape[:-1], units))
     n, known = x.numel() // d, _constants(x.dtype, d, None)
     key = (caps_kernel, x.dtype, t.dtype, w.dtype, d, units)
@@ -124,7 +128,7 @@ def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of x, t, the weights and the biases."""
-    d, units = x.shape[-1], len(w)
+    d, units = x.shape[-1], w.shape[0]
     n, known = x.numel() // d, _constants(x.dtype, d, units)
     tiles = -(-n // known["R"])
     programs, width = min(tiles, _programs(x.get_device())), units * (d + 2) + 1
@@ -132,5 +136,6 @@ def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor) -> tuple[Tensor, Tensor
     key = (caps_backward_kernel, x.dtype, t.dtype, w.dtype, d, units)
     run_cached(key, caps_backward_kernel, (x, t, w, g, gx, part), (n, tiles, units), known, programs, 8 if d > 128 else 4)
     total = part.sum(0) if programs > 1 else part[0]
-    of_w, of_b, of_t = total.split((units * (d + 1), units, 1))
-    return gx, of_t.view(t.shape), of_w.view(w.shape), of_b
+    at = units * (d + 1)
+    of_t = total.as_strided(t.shape, t.stride(), at + units)
+    return gx, of_t, total.as_strided(w.shape, (d + 1, 1)), total.as_strided((units,), (1,), at)

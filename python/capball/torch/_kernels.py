@@ -10,11 +10,11 @@ import torch
 import triton
 from torch import Tensor
 
-from . import _blocks, _runs
-from ._shapes import shape_of
+from . import _blocks, _runs, _strips
+from ._shapes import BLOCK, RUN, shape_of
 
 _FINE = 512  # from so many f32 numbers on, squares are added in double
-_FINE_THREAD = 2  # the same where a thread adds the squares of a row one after the other
+_FINE_THREAD = 2  # the same for numbers that a thread adds one after the other
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _shape = shape_of  # which a benchmark and tests replace
@@ -39,6 +39,8 @@ _BLOCKS = {"embed": _blocks.embed_kernel, "unembed": _blocks.unembed_kernel, "em
            "unembed backward": _blocks.unembed_backward_kernel}
 _RUNS = {"embed": _runs.embed_run_kernel, "unembed": _runs.unembed_run_kernel, "embed backward": _runs.embed_back_run_kernel,
          "unembed backward": _runs.unembed_back_run_kernel}
+_STRIPS = {"unembed": _strips.unembed_strip_kernel, "embed backward": _strips.embed_back_strip_kernel,
+           "unembed backward": _strips.unembed_back_strip_kernel}
 
 
 def _power_of_two(n: int) -> int:
@@ -51,17 +53,22 @@ def _pieces(n: int) -> tuple[int, int]:
     return head, _power_of_two(n - head) if n > head else 0
 
 
-def _plan_run(name: str, d: int, shape: Any, common: dict[str, Any]) -> _Plan:
-    D = common["D"]
-    R = shape.numbers // D
-    reads = d if name.startswith("embed") else d + 1
+def _plan_run(name: str, d: int, shape: Any, known: dict[str, Any]) -> _Plan:
+    R = known["R"]
     head, rest = _pieces(R * (d + 1 if name in ("embed", "unembed backward") else d))
-    size = {cols: _power_of_two(R * cols) for cols in (d, d + 1)}
-    known = dict(common, d=d, WORD=shape.word, R=R, IN=size[reads], HEAD=head, REST=rest,
-                 STEP=max(1, min(R, 128 * shape.warps // D)))
+    known.update(WORD=shape.word, HEAD=head, REST=rest)
     if name.endswith("backward"):
-        known["UP"] = size[2 * d + 1 - reads]
+        known.update(T=shape.across)
+    else:
+        known.update(IN=_power_of_two(R * (d if name == "embed" else d + 1)))
     return _Plan(_RUNS[name], R, (), known, shape.warps)
+
+
+def _plan_strip(name: str, d: int, shape: Any, known: dict[str, Any], size: int) -> _Plan:
+    known.update(T=shape.across, APART=shape.word > 0)
+    if name == "unembed backward":
+        known.update(G=2 if size == 2 and d % 2 == 0 else 1)
+    return _Plan(_STRIPS[name], known["R"], (), known, shape.warps)
 
 
 @lru_cache(maxsize=1024)
@@ -70,10 +77,11 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     """For n rows of d numbers with the strides `plain` and of d+1 with the strides `points`, where they are read."""
     D = _power_of_two(d)
     shape = shape_of(name, dtype.itemsize, d, D)
-    fine = _FINE_THREAD if shape.word > 0 else _FINE
-    common = dict(WIDE=dtype == torch.float64, FINE=dtype == torch.float32 and D >= fine, D=D)
-    if shape.word > 0 and not centered and plain in ((), (d, 1)) and points in ((), (d + 1, 1)):
-        return _plan_run(name, d, shape, common)
+    fine = D >= _FINE if shape.kind == BLOCK else d > _FINE_THREAD * max(1, shape.across)
+    common = dict(WIDE=dtype == torch.float64, FINE=dtype == torch.float32 and fine, D=D)
+    if shape.kind != BLOCK and not centered and plain in ((), (d, 1)) and points in ((), (d + 1, 1)):
+        known = dict(common, d=d, R=shape.numbers // D, STEP=max(1, min(shape.numbers, 128 * shape.warps) // D))
+        return _plan_run(name, d, shape, known) if shape.kind == RUN else _plan_strip(name, d, shape, known, dtype.itemsize)
     R = max(1, shape.numbers // D)
     align, strides, far = math.gcd(d, 16), [], R * (d + 1)
     if plain:
@@ -83,7 +91,7 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     if points:
         strides += points
         far = max(far, R * points[0] + D * points[1])
-    known = dict(common, ALIGN=align, NEAR=far < 1 << 31, R=R)
+    known = dict(common, ALIGN=align, NEAR=far < 1 << 31, R=R, WORD=shape.word if shape.kind == BLOCK else 0)
     if centered is not None:
         known["CENTER"] = centered
     return _Plan(_BLOCKS[name], R, (d // align, *strides), known, shape.warps)
@@ -99,6 +107,10 @@ def _several_devices() -> bool:
     return torch.cuda.device_count() > 1
 
 
+# What Triton's own launcher asks for, without the Python around it.
+_stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
 def run_cached(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
                programs: int, warps: int) -> None:
     """Launches a kernel. Triton finds a compiled kernel by all of its arguments, which takes longer than small batches do: here
@@ -112,18 +124,21 @@ def run_cached(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tupl
 
 def _run_here(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
               programs: int, warps: int) -> None:
-    places, bits = [a.data_ptr() for a in tensors], 0
+    device, places, bits = tensors[0].get_device(), [a.data_ptr() for a in tensors], 0
     for place in places:
         bits |= place
-    grid, key = (programs, 1, 1), (key, tensors[0].get_device(), bits & 15 == 0 and numbers[0] < 1 << 31)
-    compiled, rest = _compiled.get(key, (None, ()))
-    if compiled is not None:
-        compiled[grid](*places, *numbers, *rest)
-        return
-    compiled = kernel[grid](*tensors, *numbers, num_warps=warps, **constants)
-    if compiled is not None and key[-1]:  # it is None in Triton's interpreter
+    usual = bits & 15 == 0 and numbers[0] < 1 << 31  # what Triton makes kernels of their own for
+    if usual:
+        launch = _compiled.get((key, device))
+        if launch is not None:
+            run, function, metadata, rest = launch
+            run(programs, 1, 1, _stream_of(device), function, metadata, None, None, None, *places, *numbers, *rest)
+            return
+    compiled = kernel[(programs, 1, 1)](*tensors, *numbers, num_warps=warps, **constants)
+    if compiled is not None and _stream_of is not None and usual:  # it is None in Triton's interpreter
         names = kernel.arg_names[len(tensors) + len(numbers):]
-        _compiled[key] = compiled, tuple(constants[name] for name in names)
+        rest = tuple(constants[name] for name in names)
+        _compiled[key, device] = compiled.run, compiled.function, compiled.packed_metadata, rest
 
 
 def eager(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: int) -> None:
@@ -181,7 +196,7 @@ def unembed(y: Tensor, t: Tensor, center: Tensor | None, run: Any = eager) -> Te
 
 def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor]:
     """The gradient of x, and parts of dL/dt that are to be added."""
-    gx, rows, up = x.new_empty(x.shape), _flat(x), _flat(g)
+    gx, rows, up = torch.empty_like(x, memory_format=torch.contiguous_format), _flat(x), _flat(g)
     parts = _launch("embed backward", (rows, t, rows if center is None else center, up, gx), x.shape[-1], rows, up,
                     center is not None, run, _part_type(t))
     return gx, parts
@@ -189,6 +204,6 @@ def embed_backward(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor, run: 
 
 def unembed_backward(y: Tensor, t: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor]:
     """The gradient of y, and parts of dL/dt that are to be added."""
-    gy, rows, up = y.new_empty(y.shape), _flat(y), _flat(g)
+    gy, rows, up = torch.empty_like(y, memory_format=torch.contiguous_format), _flat(y), _flat(g)
     parts = _launch("unembed backward", (rows, t, up, gy), g.shape[-1], up, rows, None, run, _part_type(t))
     return gy, parts

@@ -1,8 +1,9 @@
 """T1 and T12 on runs: the R rows of a program are contiguous and start at a multiple of 16 bytes, whatever the length of a row.
 
-A run is read in whole vectors and rearranged in shared memory. Sums over short rows take one thread per row; the results are
-computed and written number by number in the order of memory, with the factors of their rows. A block that is not full, or has
-numbers whose squares leave the range of the type, is left to _blocks.py.
+Rows are read in whole vectors and rearranged in shared memory, where one thread adds the squares of a short row; gradients add T
+neighbouring numbers of each row at a time, and read what they need out of the cache once more. The results are computed and written
+number by number in the order of memory, with the factors of their rows. A block that is not full, or has numbers whose squares leave
+the range of the type, is left to _blocks.py.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ._blocks import (_all, _embed_back_block, _embed_block, _image_factors, _preimage_factor, _preimage_slope_factors, _root, _scale,
-                      _slope_factors, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
+from ._blocks import (_all, _embed_back_block, _embed_block, _image_factors, _last_slope, _preimage_factor, _preimage_slope_factors,
+                      _root, _scale, _slope_factors, _unembed_back_block, _unembed_block, _usual, _usual_point, _wide)
+from ._strips import _lasts_of_rows, _plus_product, _tile, _total, _zeros
 
 
 @triton.jit
@@ -146,38 +148,56 @@ def unembed_run_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE:
 
 
 @triton.jit
+def _products(a, g, first, COLS: tl.constexpr, UP: tl.constexpr, d: tl.constexpr, R: tl.constexpr, T: tl.constexpr, WIDE: tl.constexpr,
+              FINE: tl.constexpr):
+    """|z|^2, <z,up> and the largest |up| of the first d numbers of rows z of COLS numbers and up of UP numbers."""
+    N = _zeros(R, T, WIDE or FINE)
+    product = N
+    most = _zeros(R, T, WIDE)
+    for start in tl.static_range(0, d, T):
+        col = start + tl.arange(0, T)
+        z = _tile(a, first * COLS, col, col < d, COLS, R, start + T > d, WIDE)
+        up = _tile(g, first * UP, col, col < d, UP, R, start + T > d, WIDE)
+        N = _plus_product(N, z, z)
+        product = _plus_product(product, z, up)
+        most = tl.maximum(most, tl.abs(up))
+    return _total(N, WIDE), _total(product, WIDE), tl.max(most, axis=1)
+
+
+@triton.jit
+def _again(a, first, i, here, COLS: tl.constexpr, WIDE: tl.constexpr):
+    """Numbers of a run that were read before."""
+    return _wide(tl.load(a + first * COLS + i, mask=here, other=0), WIDE)
+
+
+@triton.jit
 def _embed_back_piece(x, g, gx, factor, k, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
-                      R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+                      R: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
     i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
-    z = _wide(tl.load(x + first * d + i, mask=here, other=0), WIDE)
     f, of_z = _of_rows(factor, k, row, WIDE)
-    value = (_from(g, row, col, R, d + 1, UP, WIDE) - z * of_z) * f
-    _write_run(gx, value, first, i, here, d)
+    up = _again(g, first, i + row, here, d + 1, WIDE)
+    _write_run(gx, (up - _again(x, first, i, here, d, WIDE) * of_z) * f, first, i, here, d)
 
 
 @triton.jit(do_not_specialize=["rows"])
-def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                          WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
-                          UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
+def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, WORD: tl.constexpr,
+                          R: tl.constexpr, T: tl.constexpr, D: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr,
+                          STEP: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
-        z = _columns(_read_run(x, first, d, R, IN), d, d, R, D, WIDE)
-        up_run = _read_run(g, first, d + 1, R, UP)
-        up = _columns(up_run, d + 1, d, R, D, WIDE)
-        up0 = _lasts(up_run, d, R, WIDE)
-        N = _sum_of_products(z, z, FINE)
-        product = _sum_of_products(z, up, FINE)
-        most = tl.maximum(tl.max(tl.abs(up), axis=0), tl.abs(up0))
+        up0 = _lasts_of_rows(g, first, d, R, WIDE)
+        N, product, most = _products(x, g, first, d, d + 1, d, R, T, WIDE, FINE)
+        most = tl.maximum(most, tl.abs(up0))
         usual = _all(_usual(N + s * s, WIDE) & (_usual(most, WIDE) | (most == 0)) & (product == product))
         if usual:
             factor, k, y0, slope_of_t = _slope_factors(N, s, product, up0)
             of_t = tl.sum(slope_of_t, axis=0)
-            _embed_back_piece(x, up_run, gx, factor, k, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
+            _embed_back_piece(x, g, gx, factor, k, rows, first, 0, HEAD, d, R, WORD, WIDE)
             if REST > 0:
-                _embed_back_piece(x, up_run, gx, factor, k, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
+                _embed_back_piece(x, g, gx, factor, k, rows, first, HEAD, REST, d, R, WORD, WIDE)
     if not usual:
         for i in range(0, R, STEP):
             of_t += _embed_back_block(x, t, x, g, gx, rows, first + i, d, d, 1, d + 1, 1, False, WIDE, FINE, True, STEP, D)
@@ -185,42 +205,34 @@ def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.con
 
 
 @triton.jit
-def _unembed_back_piece(y, g, gy, factor, k, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
-                        R: tl.constexpr, UP: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+def _unembed_back_piece(y, g, gy, factor, k, s, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
+                        R: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
     i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
-    z = _wide(tl.load(y + first * (d + 1) + i, mask=here, other=0), WIDE)
     f, of_z = _of_rows(factor, k, row, WIDE)
-    value = (_from(g, row, col, R, d, UP, WIDE) - z * of_z) * f
-    _write_run(gy, tl.where(col == d, tl.gather(last, row, 0), value), first, i, here, d + 1)
+    up = _again(g, first, tl.minimum(i - row, R * d - 1), here, d, WIDE)
+    value = (up - _again(y, first, i, here, d + 1, WIDE) * of_z) * f
+    _write_run(gy, tl.where(col == d, _last_slope(of_z, s), value), first, i, here, d + 1)
 
 
 @triton.jit(do_not_specialize=["rows"])
-def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr,
-                            WORD: tl.constexpr, R: tl.constexpr, D: tl.constexpr, IN: tl.constexpr,
-                            UP: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr, STEP: tl.constexpr):
-    ROUGH: tl.constexpr = y.dtype.element_ty.primitive_bitwidth == 16
+def unembed_back_run_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, WORD: tl.constexpr,
+                            R: tl.constexpr, T: tl.constexpr, D: tl.constexpr, HEAD: tl.constexpr, REST: tl.constexpr,
+                            STEP: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
-        run = _read_run(y, first, d + 1, R, IN)
-        up_run = _read_run(g, first, d, R, UP)
-        up = _columns(up_run, d, d, R, D, WIDE)
-        z = _columns(run, d + 1, d, R, D, WIDE)
-        z0 = _lasts(run, d, R, WIDE)
-        N = _sum_of_products(z, z, FINE)
-        L = _root(N + z0 * z0, ROUGH)
-        product = _sum_of_products(z, up, FINE)
-        most = tl.max(tl.abs(up), axis=0)
+        z0 = _lasts_of_rows(y, first, d, R, WIDE)
+        N, product, most = _products(y, g, first, d + 1, d, d, R, T, WIDE, FINE)
+        L = tl.sqrt(N + z0 * z0)
         usual = _all(_usual_point(N, L, z0, WIDE) & (_usual(most, WIDE) | (most == 0)))
         if usual:
             factor, k, of_last, slope_of_t = _preimage_slope_factors(N, L, z0, product, s)
             of_t = tl.sum(slope_of_t, axis=0)
-            last = of_last * factor
-            _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, 0, HEAD, d, R, UP, WORD, WIDE)
+            _unembed_back_piece(y, g, gy, factor, k, s, rows, first, 0, HEAD, d, R, WORD, WIDE)
             if REST > 0:
-                _unembed_back_piece(y, up_run, gy, factor, k, last, rows, first, HEAD, REST, d, R, UP, WORD, WIDE)
+                _unembed_back_piece(y, g, gy, factor, k, s, rows, first, HEAD, REST, d, R, WORD, WIDE)
     if not usual:
         for i in range(0, R, STEP):
             of_t += _unembed_back_block(y, t, g, gy, rows, first + i, d, d, 1, d + 1, 1, WIDE, FINE, True, STEP, D)
