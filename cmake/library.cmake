@@ -23,7 +23,8 @@ set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fvect-cost-model=dynamic>)
 file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/*.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
+  ${PROJECT_SOURCE_DIR}/src/sketch/levels_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/nibbles_*.c ${PROJECT_SOURCE_DIR}/src/sketch/estimator.c
+  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
   ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 set(CPB_COMPACT)
@@ -36,7 +37,8 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/geometry/t[3-7]_*.
 list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/index/index_search.c)
 list(APPEND CPB_COMPACT ${sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
+    ${PROJECT_SOURCE_DIR}/src/sketch/levels_loop.c)
   list(APPEND CPB_COMPACT ${sources})
 endif()
 set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
