@@ -6,7 +6,7 @@ function(capball_duckdb interpreter library)
   target_include_directories(capball_duckdb PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
     ${PROJECT_SOURCE_DIR}/sql/common)
   target_link_libraries(capball_duckdb PRIVATE ${library} ${ARGN})
-  target_link_options(capball_duckdb PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL)
+  target_link_options(capball_duckdb PRIVATE LINKER:--as-needed LINKER:--version-script=${PROJECT_SOURCE_DIR}/sql/duckdb/exports.map)
   set_target_properties(capball_duckdb PROPERTIES PREFIX "" OUTPUT_NAME capball
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/duckdb)
   string(TOLOWER ${CMAKE_SYSTEM_NAME} system)
