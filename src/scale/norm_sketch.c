@@ -186,7 +186,7 @@ void cpb_column_sums_merge(cpb_column_sums *c, const cpb_column_sums *other) {
 
 enum { BIN_SHIFT = 40 };
 
-/* Norms are added a few hundred at a time: narrow rows of them have fewer columns, each of which is prepared anew. */
+/* Norms are added a few hundred at a time: narrow rows of them have fewer columns, each of which is prepared again. */
 cpb_status cpb_norm_sketch_init(cpb_norm_sketch *sketch, cpb_error *error) {
   cpb_status status = cpb_column_sums_new(&sketch->moments, 2, error);
   if (status == CPB_OK) sketch->moments.wide = CPB_LANES;
