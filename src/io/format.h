@@ -24,6 +24,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
  * at most this, and a block at most this many bytes, or one row. */
 enum { CPB_COLS_MAX = 1 << 24, CPB_BLOCK_MAX = 1 << 24 };
 
+enum { CPB_HEADER_ROOM = 256 }; /* bytes for the header of a file that is written */
+
 /* Integer types without a dtype; they are read as the next wider one. */
 typedef enum cpb_narrow { CPB_NOT_NARROW, CPB_NARROW_U16, CPB_NARROW_I16, CPB_NARROW_U32 } cpb_narrow;
 
@@ -32,6 +34,7 @@ typedef struct cpb_layout {
   uint64_t start;    /* offset of row 0 */
   size_t prefix;     /* bytes before the elements of each row: an int32 d, or nothing */
   size_t row_bytes;  /* with the prefix */
+  size_t element;    /* bytes of an element; reading only */
   bool by_columns;   /* Fortran order: one column after the other */
   cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
@@ -42,7 +45,6 @@ typedef struct cpb_format {
   int variant;            /* defined by the format: a dtype, a separator */
   unsigned dtypes;        /* that can be written: bit 1 << dtype */
   bool streams_in, streams_out;
-  bool header_counts_rows;
   bool text;               /* numbers are printed, and read as f64 */
   const char *default_set; /* "file:set" formats: the set used if none is named; NULL: one set per file */
   bool (*same_set)(const char *file, const char *set, const char *other); /* for files of several sets */
@@ -67,6 +69,9 @@ typedef struct cpb_format {
   cpb_status (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
   cpb_status (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
+  /* Rows of a fixed size: the header for this number of rows, of the same size for any number. NULL: none. */
+  cpb_status (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size,
+                       cpb_error *error);
   cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   cpb_status (*append)(cpb_writer *writer, cpb_view block, cpb_error *error);
   cpb_status (*finish)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */

@@ -110,7 +110,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   if (!writer->format->streams_out)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, writer->whole.path, "%s cannot be written to a pipe",
                          writer->format->name);
-  if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
+  if (writer->format->header != NULL && writer->rows == CPB_ROWS_UNKNOWN)
     return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
                          "the header of %s counts the rows: in a pipe their number must be known first",
                          writer->format->name);
