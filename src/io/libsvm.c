@@ -158,13 +158,9 @@ static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, c
 }
 
 static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  cpb_numeric numeric;
   size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * sizeof(double);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
-  if (status == CPB_OK) status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = read_rows(reader, count, (double *)(void *)reader->buffer.bytes, error);
-  cpb_numeric_leave(&numeric);
+  if (status == CPB_OK) status = read_rows(reader, count, (double *)(void *)reader->buffer.bytes, error);
   *block = cpb_rows(reader->buffer.bytes, CPB_F64, count, reader->cols);
   return status;
 }
@@ -211,16 +207,13 @@ static cpb_status print_row(cpb_writer *writer, bool first, cpb_error *error) {
 }
 
 static cpb_status libsvm_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
+  cpb_status status = CPB_OK;
   for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
     status = cpb_writer_row(writer, block, i, error);
     if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
     if (status == CPB_OK) status = print_row(writer, writer->appended + i == 0, error);
     if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
   }
-  cpb_numeric_leave(&numeric);
   return status;
 }
 

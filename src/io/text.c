@@ -293,7 +293,7 @@ static cpb_status skip_text_columns(cpb_reader *reader, cpb_error *error) {
   return keep_names(reader, error);
 }
 
-static cpb_status start(cpb_reader *reader, cpb_error *error) {
+static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   cpb_lines_start(&state->lines, true);
   cpb_texts_clear(&state->names);
@@ -320,15 +320,6 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
   return status == CPB_OK && skips ? skip_text_columns(reader, error) : status;
 }
 
-static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = start(reader, error);
-  cpb_numeric_leave(&numeric);
-  return status;
-}
-
 static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
   reader->state = calloc(1, sizeof(text_state));
   if (reader->state == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof(text_state));
@@ -350,7 +341,7 @@ static cpb_status take_row(cpb_reader *reader, cpb_line *line, cpb_error *error)
   return line->text != NULL ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, line, error);
 }
 
-static cpb_status read_rows(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   size_t rows = 0, row_bytes = reader->cols * sizeof(double);
   for (; rows < max_rows; rows++) {
     cpb_line line;
@@ -368,15 +359,6 @@ static cpb_status read_rows(cpb_reader *reader, size_t max_rows, cpb_view *block
   if (rows < max_rows) reader->rows = reader->next_row + rows;
   *block = cpb_rows(reader->buffer.bytes, CPB_F64, rows, reader->cols);
   return CPB_OK;
-}
-
-static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = read_rows(reader, max_rows, block, error);
-  cpb_numeric_leave(&numeric);
-  return status;
 }
 
 /* ---- writing ---- */
@@ -455,15 +437,12 @@ static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
 }
 
 static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
+  cpb_status status = CPB_OK;
   for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
     status = cpb_writer_row(writer, block, i, error);
     if (status == CPB_OK) status = print_row(writer, error);
     if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
   }
-  cpb_numeric_leave(&numeric);
   return status;
 }
 

@@ -334,14 +334,11 @@ static bool make_room(parser *t, size_t length) {
 
 cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
   parser t = {.start = text, .how = how};
-  cpb_numeric numeric;
-  t.no_memory = !make_room(&t, length) || cpb_numeric_enter(&numeric, NULL) != CPB_OK;
-  if (t.no_memory) {
+  t.no_memory = !make_room(&t, length);
+  if (t.no_memory)
     refuse(&t, "no memory");
-  } else {
+  else
     read_text_of(&t);
-    cpb_numeric_leave(&numeric);
-  }
   *fault = fault_of(&t);
   free(t.slot);
   if (t.why == NULL) return t.nodes;
