@@ -107,16 +107,12 @@ cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, c
   return status;
 }
 
-static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
-  return size <= buffer->size ? CPB_OK : cpb_buffer_reserve(buffer, 2 * size, keep, error);
-}
-
 static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }
 
 cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
   size_t starts = texts->count * sizeof(size_t);
-  cpb_status status = reserve(&texts->bytes, texts->used + length + 1, texts->used, error);
-  if (status == CPB_OK) status = reserve(&texts->starts, starts + sizeof(size_t), starts, error);
+  cpb_status status = cpb_buffer_grow(&texts->bytes, texts->used + length + 1, texts->used, error);
+  if (status == CPB_OK) status = cpb_buffer_grow(&texts->starts, starts + sizeof(size_t), starts, error);
   if (status != CPB_OK) return status;
   char *to = (char *)texts->bytes.bytes + texts->used;
   if (length != 0) memcpy(to, text, length);

@@ -45,8 +45,7 @@ static const char *colon_after_extension(const char *path, const cpb_format *for
 
 /* By extension, ignoring that of compression. */
 static const cpb_format *by_extension(const char *path) {
-  size_t stem;
-  cpb_packing_of(path, &stem);
+  size_t stem = cpb_unpacked_length(path);
   const char *dot = NULL;
   for (size_t k = 0; k < stem; k++) dot = path[k] == '.' ? path + k : path[k] == '/' ? NULL : dot;
   for (size_t i = 0; i < FORMATS; i++) {

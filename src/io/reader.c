@@ -166,10 +166,8 @@ static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
   uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
   if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
   size_t used = reader->bad_count * sizeof row;
-  if (used + sizeof row > reader->bad.size) {
-    cpb_status status = cpb_buffer_reserve(&reader->bad, 2 * used + 64, used, error);
-    if (status != CPB_OK) return status;
-  }
+  cpb_status status = cpb_buffer_grow(&reader->bad, used + sizeof row, used, error);
+  if (status != CPB_OK) return status;
   memcpy(reader->bad.bytes + used, &row, sizeof row);
   reader->bad_count++;
   return CPB_OK;

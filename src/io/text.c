@@ -349,9 +349,7 @@ static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block
     if (status != CPB_OK) return status;
     if (line.text == NULL) break;
     size_t size = cpb_size_muladd(rows + 1, row_bytes, 0);
-    if (size > reader->buffer.size)
-      status =
-          cpb_buffer_reserve(&reader->buffer, size > SIZE_MAX / 2 ? size : 2 * size, rows * row_bytes, error);
+    status = cpb_buffer_grow(&reader->buffer, size, rows * row_bytes, error);
     double *numbers = (double *)(void *)(reader->buffer.bytes + rows * row_bytes);
     if (status == CPB_OK) status = parse_line(reader, line, reader->next_row + rows, numbers, error);
     if (status != CPB_OK) return status;

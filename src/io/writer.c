@@ -118,8 +118,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
 }
 
 static cpb_status check_unpacked(const char *path, cpb_error *error) {
-  size_t stem;
-  if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
+  if (cpb_unpacked_length(path) == strlen(path)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
                        "compressed files can only be read; write to a pipe and compress its output");
 }
