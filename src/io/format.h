@@ -82,17 +82,12 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given, and without the data set */
   const char *set;   /* NULL: not given */
-  bool follow_external, decimal_comma, skip_text;
-  void (*problem)(void *context, const cpb_error *what);
-  void *context; /* of problem */
-  cpb_header header;
-  cpb_column_wish wish;
+  cpb_reader_options o;
   cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
   cpb_buffer picked;        /* a block of the selected columns */
-  bool skip_bad;
-  cpb_buffer bad; /* numbers of the bad rows so far, ascending */
+  cpb_buffer bad;           /* numbers of the bad rows so far, ascending */
   size_t bad_count;
   double *fill; /* replaces cells that are NaN, one per column; NULL: none */
   cpb_input source;

@@ -215,12 +215,12 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
 }
 
 static cpb_status open_named(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
-  state->set = cpb_h5()->H5Dopen2(state->file, name, reader->follow_external ? H5P_DEFAULT : state->access);
+  state->set = cpb_h5()->H5Dopen2(state->file, name, reader->o.follow_external ? H5P_DEFAULT : state->access);
   cpb_status status = check_bytes(state, error);
   if (status != CPB_OK) return status;
   if (state->left) return refuse_outside(reader, name, "is a link to another file", error);
   if (state->set < 0) return refuse_set(reader, state, name, error);
-  return reader->follow_external ? CPB_OK : check_inside(reader, state, name, error);
+  return reader->o.follow_external ? CPB_OK : check_inside(reader, state, name, error);
 }
 
 /* HDF5 opens the file itself only if it may open other files too, which it finds relative to it. */
@@ -231,8 +231,8 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
   if (!is_signed) return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "is not an HDF5 file");
   state->bytes.source = &reader->source;
   state->bytes.size = reader->source.size;
-  state->file = reader->follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
-                                        : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
+  state->file = reader->o.follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+                                          : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
   if (state->file >= 0) return CPB_OK;
   status = check_bytes(state, error);
   return status != CPB_OK

@@ -103,8 +103,8 @@ static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cp
 /* An error, or a problem that is reported and read as NaN. */
 static cpb_status meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what,
                        cpb_error *error) {
-  if (reader->problem == NULL) return cpb_fail_again(error, what);
-  reader->problem(reader->context, what);
+  if (reader->o.problem == NULL) return cpb_fail_again(error, what);
+  reader->o.problem(reader->o.context, what);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
   return CPB_OK;
 }
@@ -193,7 +193,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
     return shift_names(state, error);
   }
   reader->rows = 0;
-  if (header->like_numbers == 0 || reader->header == CPB_HEADER_YES) return CPB_OK;
+  if (header->like_numbers == 0 || reader->o.header == CPB_HEADER_YES) return CPB_OK;
   return cpb_file_fail(
       error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
       "its only line begins with numbers, but is not a row of %s: is the separator a different one?",
@@ -203,7 +203,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
 /* Names are not numbers, except for columns numbered 0, 1, 2, .. after one without a name, which is how pandas writes
  * frames without names. A row 0 with a typo must not be taken for a header: its numbers would be lost silently. */
 static bool is_header(const cpb_reader *reader, census count) {
-  if (reader->header != CPB_HEADER_AUTO) return reader->header == CPB_HEADER_YES;
+  if (reader->o.header != CPB_HEADER_AUTO) return reader->o.header == CPB_HEADER_YES;
   if (count.names > 0 && count.numbers + count.refused == 0) return true;
   return count.empty_first && count.counted && count.fields > 1;
 }
@@ -224,8 +224,8 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
       told == 0 ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, &state->first, error);
   if (status != CPB_OK || state->first.text == NULL) return status;
   if (told == 0)
-    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->decimal_comma);
-  state->style = (cpb_field_style){told, reader->decimal_comma};
+    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
+  state->style = (cpb_field_style){told, reader->o.decimal_comma};
   return CPB_OK;
 }
 
@@ -247,11 +247,11 @@ static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
 /* A first column without a name contains the ids, unless it is requested as numbers. */
 static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
   text_state *state = reader->state;
-  cpb_column_wish wish = reader->wish;
   const char *first = cpb_texts_at(&state->names, 0);
-  wish.first_is_id = fields > 1 && first != NULL && *first == 0 && wish.id == NULL && wish.columns == NULL;
-  cpb_status status =
-      cpb_columns_choose(&reader->columns, &wish, reader->source.path, &state->names, fields, error);
+  bool unnamed = fields > 1 && first != NULL && *first == 0;
+  bool first_is_id = unnamed && reader->o.id_column == NULL && reader->o.columns == NULL;
+  cpb_status status = cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->source.path,
+                                         &state->names, fields, error);
   reader->cols = reader->columns.taken;
   return status == CPB_OK ? keep_names(reader, error) : status;
 }
@@ -310,13 +310,13 @@ static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
                          CPB_COLS_MAX);
   if (is_header(reader, count))
     status = take_first_row(reader, &count, error);
-  else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish) &&
-           !reader->skip_text && reader->problem == NULL)
+  else if (count.numbers + count.empty < count.fields && !cpb_columns_are_chosen(&reader->o) &&
+           !reader->o.skip_text && reader->o.problem == NULL)
     status = refuse_row_0(reader, error);
   bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
   if (status != CPB_OK || chosen) return status;
   status = choose_columns(reader, (size_t)count.fields, error);
-  bool skips = reader->skip_text && reader->wish.columns == NULL;
+  bool skips = reader->o.skip_text && reader->o.columns == NULL;
   return status == CPB_OK && skips ? skip_text_columns(reader, error) : status;
 }
 
