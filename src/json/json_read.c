@@ -18,7 +18,7 @@ typedef struct parser {
   const char *start;    /* the text as given */
   char *copy, *p, *end; /* a copy, in which strings are decoded in place */
   const char *why;      /* the first fault; NULL: none */
-  bool no_memory;
+  bool no_memory, bad_id;
   unsigned how, depth;
   cpb_json *nodes; /* space for all */
   size_t count, slots;
@@ -232,15 +232,37 @@ static bool has_name(parser *t, const cpb_json *object, const char *key) {
   return false;
 }
 
+/* A value as its text: as a number it would be rounded, or might exceed 64 bits. */
+static cpb_json *read_raw(parser *t) {
+  unsigned how = t->how;
+  skip_blanks(t);
+  const char *from = t->start + (t->p - t->copy);
+  t->how |= CPB_JSON_LOOK;
+  cpb_json *value = read_value(t);
+  t->how = how;
+  bool closed = value != NULL && value->type >= CPB_JSON_STRING;
+  bool apart = closed || t->p == t->end || strchr(",}] \t\r\n", *t->p) != NULL;
+  if (value == NULL || !apart) {
+    t->bad_id = !t->no_memory;
+    return refuse(t, "not a JSON value");
+  }
+  value->type = CPB_JSON_RAW;
+  value->string = from;
+  value->count = (size_t)(t->start + (t->p - t->copy) - from);
+  return value;
+}
+
 static cpb_json *read_member(parser *t, cpb_json *object) {
   size_t length;
   skip_blanks(t);
   if (t->p == t->end || *t->p++ != '"') return refuse(t, "string or '}' expected");
+  bool raw =
+      (t->how & CPB_JSON_RAW_ID) != 0 && t->depth == 1 && t->end - t->p > 2 && memcmp(t->p, "id\"", 3) == 0;
   const char *key = read_text(t, &length);
   if (key == NULL) return NULL;
   if ((t->how & CPB_JSON_LOOK) == 0 && has_name(t, object, key)) return refuse(t, "duplicate object key");
   if (!take(t, ':')) return refuse(t, "':' expected");
-  cpb_json *value = read_value(t);
+  cpb_json *value = raw ? read_raw(t) : read_value(t);
   if (value == NULL) return NULL;
   value->key = key;
   value->owner = object;
@@ -293,7 +315,7 @@ static cpb_json *read_value(parser *t) {
 }
 
 static cpb_json_fault fault_of(const parser *t) {
-  cpb_json_fault fault = {t->why, t->no_memory, 1, 1};
+  cpb_json_fault fault = {t->why, t->no_memory, t->bad_id, 1, 1};
   for (const char *p = t->start; p < t->start + (t->p - t->copy); p++) {
     fault.column = *p == '\n' ? 1 : fault.column + 1;
     fault.line += *p == '\n';
