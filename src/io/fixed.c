@@ -262,22 +262,15 @@ static cpb_status fixed_finish(cpb_writer *writer, cpb_error *error) {
   return status == CPB_OK ? cpb_whole_write_at(&writer->whole, 0, header, size, error) : status;
 }
 
-static void put_prefix(const cpb_writer *writer, unsigned char *row) {
-  int32_t d = (int32_t)writer->cols;
-  if (writer->layout.prefix != 0) memcpy(row, &d, sizeof d);
-}
-
-static cpb_status fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  for (size_t i = 0; i < block.rows; i++) {
-    cpb_status status = cpb_writer_room(writer, writer->layout.row_bytes, error);
-    if (status != CPB_OK) return status;
-    unsigned char *row = writer->buffer.bytes + writer->used;
-    put_prefix(writer, row);
-    status = cpb_writer_convert(writer, block, i, row + writer->layout.prefix, error);
-    if (status != CPB_OK) return status;
-    writer->used += writer->layout.row_bytes;
+static cpb_status fixed_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  size_t prefix = writer->layout.prefix, bytes = writer->layout.row_bytes - prefix;
+  for (size_t i = 0; i < rows.rows && prefix != 0; i++) {
+    int32_t d = (int32_t)writer->cols;
+    cpb_text_put(&writer->out, (const char *)&d, prefix);
+    cpb_text_put(&writer->out, (const char *)rows.data + i * bytes, bytes);
   }
-  return CPB_OK;
+  if (prefix == 0) cpb_text_put(&writer->out, rows.data, rows.rows * bytes);
+  return cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
 }
 
 /* Rows with gaps or prefixes are assembled in memory, as many as fit in the cache. */
@@ -285,6 +278,7 @@ static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view b
   const cpb_layout *layout = &writer->layout;
   size_t element = cpb_dtype_size(block.dtype);
   size_t at_once = layout->row_bytes < GATHER ? GATHER / layout->row_bytes : 1;
+  int32_t d = (int32_t)writer->cols;
   unsigned char *gathered = malloc(at_once * layout->row_bytes);
   if (gathered == NULL) return cpb_fail_memory(error, "%zu rows", at_once);
   cpb_status status = CPB_OK;
@@ -292,7 +286,7 @@ static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view b
     size_t count = block.rows - first < at_once ? block.rows - first : at_once;
     for (size_t i = 0; i < count; i++) {
       unsigned char *row = gathered + i * layout->row_bytes;
-      put_prefix(writer, row);
+      memcpy(row, &d, layout->prefix);
       memcpy(row + layout->prefix, (const char *)block.data + (first + i) * block.stride * element,
              block.cols * element);
     }

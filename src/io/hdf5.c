@@ -23,7 +23,7 @@ static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SE
 
 #include <stdio.h>
 
-enum { RANK_MAX = 2, CHUNK_BYTES = 1 << 18, COPY_BYTES = 1 << 16 };
+enum { RANK_MAX = 2, COPY_BYTES = 1 << 16 };
 
 typedef struct hdf5_state {
   hid_t file, set, type; /* type: of the elements in memory; each < 0 if not open */
@@ -364,7 +364,7 @@ static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_er
  * give the same bytes. */
 static bool set_creation(const cpb_writer *writer, hid_t creation) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
+  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->cols};
   return creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
          (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
 }
@@ -418,31 +418,19 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   return status;
 }
 
-/* Writes rows [state->rows, +count) of the data set from the buffer. */
-static bool write_rows(const cpb_writer *writer, hdf5_state *state, size_t count) {
-  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += count, writer->cols};
+static bool append_rows(const cpb_writer *writer, hdf5_state *state, cpb_view rows) {
+  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->cols};
   return (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
-         move_rows(state, first, count, writer->cols, writer->buffer.bytes, true);
+         move_rows(state, first, rows.rows, writer->cols, (void *)(uintptr_t)rows.data, true);
 }
 
-static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  size_t most = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
-  cpb_status status = cpb_buffer_reserve(&writer->buffer, most * row_bytes, 0, error);
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
-    size_t count = block.rows - first < most ? block.rows - first : most;
-    for (size_t i = 0; i < count && status == CPB_OK; i++)
-      status = cpb_writer_convert(writer, block, first + i, writer->buffer.bytes + i * row_bytes, error);
-    if (status != CPB_OK) return status;
-    hush quiet = hush_begin();
-    if (!write_rows(writer, writer->state, count))
-      status =
-          cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot write rows from %llu on",
-                        (unsigned long long)(writer->appended + first));
-    hush_end(quiet);
-    if (status == CPB_OK) status = check_bytes(writer->state, error);
-  }
-  return status;
+static cpb_status hdf5_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  hush quiet = hush_begin();
+  bool done = append_rows(writer, writer->state, rows);
+  hush_end(quiet);
+  if (done) return check_bytes(writer->state, error);
+  return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot write rows from %llu on",
+                       (unsigned long long)writer->appended);
 }
 
 /* ---- the seal, an attribute of the set ---- */

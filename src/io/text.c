@@ -373,75 +373,63 @@ static bool wants_quotes(const char *text, char separator) {
   return text[strcspn(text, foreign)] != 0 || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
 }
 
-static cpb_status print_text(cpb_writer *writer, const char *text, char next, cpb_error *error) {
+static void print_text(cpb_writer *writer, const char *text, char next) {
   bool quotes = wants_quotes(text, (char)writer->format->variant);
-  cpb_status status = cpb_writer_room(writer, 2 * strlen(text) + 3, error);
-  if (status != CPB_OK) return status;
-  char *to = (char *)writer->buffer.bytes + writer->used, *from = to;
-  if (quotes) *to++ = '"';
-  for (; *text != 0; text++) {
-    if (*text == '"') *to++ = '"';
-    *to++ = *text;
+  if (quotes) cpb_text_puts(&writer->out, "\"");
+  for (; *text != 0; text += text[0] == '"') {
+    size_t length = strcspn(text, "\"");
+    cpb_text_put(&writer->out, text, length);
+    text += length;
+    if (*text == '"') cpb_text_puts(&writer->out, "\"\"");
   }
-  if (quotes) *to++ = '"';
-  *to++ = next;
-  writer->used += (size_t)(to - from);
-  return CPB_OK;
+  if (quotes) cpb_text_puts(&writer->out, "\"");
+  cpb_text_put(&writer->out, &next, 1);
 }
 
-/* The name of column j; unnamed columns are numbered, as in pandas. */
-static cpb_status print_name(cpb_writer *writer, size_t j, cpb_error *error) {
-  char digits[24];
-  snprintf(digits, sizeof digits, "%zu", j);
-  return print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j), error);
-}
-
+/* Unnamed columns are numbered, as in pandas. */
 static cpb_status text_begin(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = CPB_OK;
+  (void)error;
   if (writer->columns == NULL && writer->rows_of == NULL) return CPB_OK;
-  if (writer->rows_of != NULL) status = print_text(writer, "", (char)writer->format->variant, error);
-  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) status = print_name(writer, j, error);
-  return status;
+  if (writer->rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
+  for (size_t j = 0; j < writer->cols; j++) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%zu", j);
+    print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j));
+  }
+  return CPB_OK;
 }
 
-static cpb_status print_number(cpb_writer *writer, size_t j, cpb_error *error) {
-  cpb_status status = cpb_writer_room(writer, CPB_NUMBER_ROOM + 1, error);
-  if (status != CPB_OK) return status;
-  char *to = (char *)writer->buffer.bytes + writer->used;
-  size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
-  cpb_writer_printed(writer, j, to, length);
-  to[length] = after(writer, j);
-  writer->used += length + 1;
-  return CPB_OK;
+static void print_number(cpb_writer *writer, const void *row, size_t j) {
+  char text[CPB_NUMBER_ROOM + 1];
+  size_t length = cpb_number_print_short(text, row, writer->dtype, j);
+  cpb_writer_printed(writer, j, text, length);
+  text[length] = after(writer, j);
+  cpb_text_put(&writer->out, text, length + 1);
 }
 
 /* The id of the row whose number the cell contains; NULL: none. */
-static const char *id_of_cell(const cpb_writer *writer, size_t j) {
-  double number = cpb_view_at(cpb_rows(writer->row.bytes, writer->dtype, 1, writer->cols), 0, j);
+static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
+  double number = cpb_view_at(cpb_rows(row, writer->dtype, 1, writer->cols), 0, j);
   return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;
 }
 
-static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = CPB_OK;
+static void print_row(cpb_writer *writer, const void *row, bool first) {
+  (void)first;
   if (writer->rows_of != NULL) {
     const char *id = cpb_reader_id(writer->rows_of, writer->next_id++);
-    status = print_text(writer, id != NULL ? id : "", (char)writer->format->variant, error);
+    print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
-  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) {
-    const char *id = writer->cells_of != NULL ? id_of_cell(writer, j) : NULL;
-    status = id != NULL ? print_text(writer, id, after(writer, j), error) : print_number(writer, j, error);
+  for (size_t j = 0; j < writer->cols; j++) {
+    const char *id = writer->cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+    if (id != NULL)
+      print_text(writer, id, after(writer, j));
+    else
+      print_number(writer, row, j);
   }
-  return status;
 }
 
-static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
-    status = cpb_writer_row(writer, block, i, error);
-    if (status == CPB_OK) status = print_row(writer, error);
-    if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
-  }
-  return status;
+static cpb_status text_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  return cpb_writer_print(writer, rows, print_row, error);
 }
 
 static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {

@@ -14,21 +14,27 @@ static void fail(cpb_text *t, cpb_json_failure failure) {
   if (t->failure == CPB_JSON_WHOLE) t->failure = failure;
 }
 
-void cpb_text_put(cpb_text *t, const char *bytes, size_t count) {
+char *cpb_text_extend(cpb_text *t, size_t count) {
   size_t size = t->used + count + 1;
-  if (t->failure == CPB_JSON_NO_MEMORY) return;
+  if (t->failure == CPB_JSON_NO_MEMORY) return NULL;
   if (size > t->room) {
     char *larger = realloc(t->bytes, 2 * size);
     if (larger == NULL) {
       fail(t, CPB_JSON_NO_MEMORY);
-      return;
+      return NULL;
     }
     t->bytes = larger;
     t->room = 2 * size;
   }
-  memcpy(t->bytes + t->used, bytes, count);
+  char *added = t->bytes + t->used;
   t->used += count;
   t->bytes[t->used] = 0;
+  return added;
+}
+
+void cpb_text_put(cpb_text *t, const char *bytes, size_t count) {
+  char *to = cpb_text_extend(t, count);
+  if (to != NULL) memcpy(to, bytes, count);
 }
 
 void cpb_text_puts(cpb_text *t, const char *string) { cpb_text_put(t, string, strlen(string)); }
