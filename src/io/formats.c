@@ -94,13 +94,8 @@ cpb_status cpb_format_find(const char *path, const char *name, const cpb_format 
   const char *colon = find_colon(path, *format);
   *file = strdup(path);
   if (*file == NULL) return cpb_fail_memory(error, "the path");
-  if (colon == NULL || colon[1] == 0) {
-    *set = NULL;
-    if (colon != NULL) (*file)[colon - path] = 0;
-  } else {
-    (*file)[colon - path] = 0;
-    *set = *file + (colon - path) + 1;
-  }
+  if (colon != NULL) (*file)[colon - path] = 0;
+  *set = colon == NULL || colon[1] == 0 ? NULL : *file + (colon - path) + 1;
   return CPB_OK;
 }
 

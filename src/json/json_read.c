@@ -206,20 +206,6 @@ static cpb_json *read_string(parser *t) {
 
 static cpb_json *read_value(parser *t);
 
-static cpb_json *read_array(parser *t) {
-  cpb_json *array = new_node(t, CPB_JSON_ARRAY), **last = &array->first;
-  if (take(t, ']')) return array;
-  do {
-    cpb_json *value = read_value(t);
-    if (value == NULL) break;
-    *last = value;
-    last = &value->next;
-    array->count++;
-  } while (take(t, ','));
-  if (t->why == NULL && !take(t, ']')) refuse(t, "']' expected");
-  return t->why == NULL ? array : NULL;
-}
-
 /* Whether the object already has this name; if not, adds it for the next node. */
 static bool has_name(parser *t, const cpb_json *object, const char *key) {
   size_t mask = t->slots - 1, owner = (size_t)(object - t->nodes);
@@ -269,46 +255,46 @@ static cpb_json *read_member(parser *t, cpb_json *object) {
   return value;
 }
 
-static cpb_json *read_object(parser *t) {
-  cpb_json *object = new_node(t, CPB_JSON_OBJECT), **last = &object->first;
-  if (take(t, '}')) return object;
+/* An array or an object, after its opening bracket. */
+static cpb_json *read_elements(parser *t, cpb_json_type type, char close) {
+  cpb_json *whole = new_node(t, type), **last = &whole->first;
+  if (take(t, close)) return whole;
   do {
-    cpb_json *value = read_member(t, object);
-    if (value == NULL) break;
+    cpb_json *value = type == CPB_JSON_OBJECT ? read_member(t, whole) : read_value(t);
+    if (value == NULL) return NULL;
     *last = value;
     last = &value->next;
-    object->count++;
+    whole->count++;
   } while (take(t, ','));
-  if (t->why == NULL && !take(t, '}')) refuse(t, "'}' expected");
-  return t->why == NULL ? object : NULL;
+  return take(t, close) ? whole : refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
 }
 
-static bool take_word(parser *t, const char *word) {
-  size_t length = strlen(word);
-  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return false;
-  t->p += length;
-  return true;
-}
-
-static cpb_json *read_nested(parser *t, cpb_json *(*read)(parser *)) {
+static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
   t->p++;
   if (t->depth == DEEPEST) return refuse(t, "nested too deeply");
   t->depth++;
-  cpb_json *value = read(t);
+  cpb_json *value = read_elements(t, type, close);
   t->depth--;
   return value;
+}
+
+static cpb_json *read_word(parser *t, const char *word, cpb_json_type type) {
+  size_t length = strlen(word);
+  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return refuse(t, "invalid token");
+  t->p += length;
+  return new_node(t, type);
 }
 
 static cpb_json *read_value(parser *t) {
   skip_blanks(t);
   if (t->p == t->end) return refuse(t, "premature end of input");
   switch (*t->p) {
-  case '{': return read_nested(t, read_object);
-  case '[': return read_nested(t, read_array);
+  case '{': return read_nested(t, CPB_JSON_OBJECT, '}');
+  case '[': return read_nested(t, CPB_JSON_ARRAY, ']');
   case '"': t->p++; return read_string(t);
-  case 't': return take_word(t, "true") ? new_node(t, CPB_JSON_TRUE) : refuse(t, "invalid token");
-  case 'f': return take_word(t, "false") ? new_node(t, CPB_JSON_FALSE) : refuse(t, "invalid token");
-  case 'n': return take_word(t, "null") ? new_node(t, CPB_JSON_NULL) : refuse(t, "invalid token");
+  case 't': return read_word(t, "true", CPB_JSON_TRUE);
+  case 'f': return read_word(t, "false", CPB_JSON_FALSE);
+  case 'n': return read_word(t, "null", CPB_JSON_NULL);
   default:
     return *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ? read_number(t) : refuse(t, "invalid token");
   }
