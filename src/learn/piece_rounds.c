@@ -5,11 +5,6 @@
 
 #include "core/fail.h"
 
-int cpb_farthest_first(const void *a, const void *b) {
-  const cpb_far_row *x = a, *y = b;
-  return cpb_is_farther(*x, *y) ? -1 : cpb_is_farther(*y, *x);
-}
-
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
                        size_t d) {
   for (size_t j = 0; j < d; j++) {

@@ -1,4 +1,4 @@
-/* Shared by rounds over pieces of the data: row ids, column extremes, the farthest rows, and the properties in
+/* Shared by rounds over pieces of the data: row ids, column extremes, and the properties in
  * which two pieces must agree. */
 #ifndef CPB_LEARN_PIECE_ROUNDS_H
 #define CPB_LEARN_PIECE_ROUNDS_H
@@ -12,21 +12,6 @@
 #include "scale/row_sample.h"
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
-
-/* A row by its distance; `at` is its position. */
-typedef struct cpb_far_row {
-  double dist2;
-  uint64_t id;
-  size_t at;
-} cpb_far_row;
-
-/* Ties in favour of the smaller id. */
-static inline bool cpb_is_farther(cpb_far_row a, cpb_far_row b) {
-  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
-}
-
-/* For qsort: the farthest first. */
-int cpb_farthest_first(const void *a, const void *b);
 
 /* Widens the extremes of d columns by those of more rows; `first`: there were none before. 0 is never -0: the
  * order of arrival must not show. */

@@ -1,19 +1,31 @@
 #include "learn/working_set.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "learn/piece_rounds.h"
 
 enum { ENTRIES = 8 };
+
+int cpb_farthest_first(const void *a, const void *b) {
+  const cpb_far_row *x = a, *y = b;
+  return cpb_is_farther(*x, *y) ? -1 : cpb_is_farther(*y, *x);
+}
 
 void cpb_working_set_free(cpb_working_set *set) {
   free(set->rows);
   free(set->tag);
   free(set->dist2);
+  free(set->weight);
   free(set->set_aside);
+  free(set->places);
   *set = (cpb_working_set){.d = set->d};
+}
+
+void cpb_working_set_clear(cpb_working_set *set) {
+  set->count = 0;
+  set->bounded = false;
 }
 
 cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count) {
@@ -22,43 +34,42 @@ cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count) {
   if (room > SIZE_MAX / sizeof(double) / set->d ||
       !cpb_resize(&set->rows, room * set->d, sizeof *set->rows) ||
       !cpb_resize(&set->dist2, room, sizeof *set->dist2) || !cpb_resize(&set->tag, room, sizeof *set->tag) ||
-      !cpb_resize(&set->set_aside, room, sizeof *set->set_aside))
+      !cpb_resize(&set->weight, room, sizeof *set->weight) ||
+      !cpb_resize(&set->set_aside, room, sizeof *set->set_aside) ||
+      !cpb_resize(&set->places, room, sizeof *set->places))
     return CPB_ENOMEM;
   set->room = room;
   return CPB_OK;
 }
 
-cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2) {
+cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t tag, double dist2,
+                               double weight) {
   cpb_status status = cpb_working_set_reserve(set, set->count + 1);
   if (status != CPB_OK) return status;
   memcpy(set->rows + set->count * set->d, row, set->d * sizeof *row);
   set->tag[set->count] = tag;
   set->dist2[set->count] = dist2;
+  set->weight[set->count] = weight;
   set->set_aside[set->count++] = false;
   return CPB_OK;
 }
 
-static int by_tag(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
+void cpb_working_set_move(cpb_working_set *set, size_t from, size_t to) {
+  if (from == to) return;
+  memcpy(set->rows + to * set->d, set->rows + from * set->d, set->d * sizeof *set->rows);
+  set->dist2[to] = set->dist2[from];
+  set->tag[to] = set->tag[from];
+  set->weight[to] = set->weight[from];
+  set->set_aside[to] = set->set_aside[from];
 }
 
-cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, size_t *count) {
-  size_t known = set->count;
-  uint64_t *tags = malloc((known + 1) * sizeof *tags);
-  cpb_status status = tags == NULL ? CPB_ENOMEM : CPB_OK;
-  *count = 0;
-  if (status == CPB_OK && known > 0) {
-    memcpy(tags, set->tag, known * sizeof *tags);
-    qsort(tags, known, sizeof *tags, by_tag);
+cpb_far_row *cpb_working_set_ranked(const cpb_working_set *set, const double *edge) {
+  for (size_t i = 0; i < set->count; i++) {
+    double rank = edge == NULL ? set->dist2[i] : -fabs(set->dist2[i] - *edge);
+    set->places[i] = (cpb_far_row){rank, set->tag[i], i};
   }
-  for (size_t i = 0; status == CPB_OK && i < more->count; i++) {
-    if (known > 0 && bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL) continue;
-    status = cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i]);
-    ++*count;
-  }
-  free(tags);
-  return status;
+  if (set->count > 0) qsort(set->places, set->count, sizeof *set->places, cpb_farthest_first);
+  return set->places;
 }
 
 static int first_place_first(const void *a, const void *b) {
@@ -66,64 +77,51 @@ static int first_place_first(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-static cpb_far_row *places_of(const cpb_working_set *set) {
-  cpb_far_row *places = malloc((set->count + 1) * sizeof *places);
-  for (size_t i = 0; places != NULL && i < set->count; i++)
-    places[i] = (cpb_far_row){set->dist2[i], set->tag[i], i};
-  return places;
-}
-
-static void move_row(cpb_working_set *set, size_t from, size_t to) {
-  if (from == to) return;
-  memmove(set->rows + to * set->d, set->rows + from * set->d, set->d * sizeof *set->rows);
-  set->dist2[to] = set->dist2[from];
-  set->tag[to] = set->tag[from];
-  set->set_aside[to] = set->set_aside[from];
-}
-
-cpb_status cpb_working_set_keep(cpb_working_set *set, size_t most) {
-  if (set->count <= most) return CPB_OK;
-  cpb_far_row *places = places_of(set);
-  if (places == NULL) return CPB_ENOMEM;
-  qsort(places, set->count, sizeof *places, cpb_farthest_first);
+void cpb_working_set_take(cpb_working_set *set, cpb_far_row *places, size_t most) {
+  set->bounded = true;
+  set->bound = places[most - 1];
   qsort(places, most, sizeof *places, first_place_first);
-  for (size_t k = 0; k < most; k++) move_row(set, places[k].at, k);
+  for (size_t k = 0; k < most; k++) cpb_working_set_move(set, places[k].at, k);
   set->count = most;
-  free(places);
-  return CPB_OK;
 }
 
-static bool is_sorted(const cpb_working_set *set) {
-  for (size_t i = 1; i < set->count; i++) {
-    cpb_far_row before = {set->dist2[i - 1], set->tag[i - 1], 0}, here = {set->dist2[i], set->tag[i], 0};
-    if (!cpb_is_farther(before, here)) return false;
-  }
-  return true;
+void cpb_working_set_keep(cpb_working_set *set, size_t most) {
+  if (set->count > most) cpb_working_set_take(set, cpb_working_set_ranked(set, NULL), most);
 }
 
-cpb_status cpb_working_set_sort(cpb_working_set *set) {
-  if (is_sorted(set)) return CPB_OK;
-  cpb_far_row *places = places_of(set);
-  double *rows = malloc((set->count * set->d + 1) * sizeof *rows);
-  if (places == NULL || rows == NULL) {
-    free(places);
-    free(rows);
+static int by_tag(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, bool repeats) {
+  size_t known = set->count;
+  uint64_t *tags = malloc((known + 1) * sizeof *tags);
+  if (tags == NULL || cpb_working_set_reserve(set, known + more->count) != CPB_OK) {
+    free(tags);
     return CPB_ENOMEM;
   }
-  if (set->count > 0) memcpy(rows, set->rows, set->count * set->d * sizeof *rows);
-  qsort(places, set->count, sizeof *places, cpb_farthest_first);
-  size_t kept = 0;
-  for (size_t k = 0; k < set->count; k++) {
-    if (k > 0 && places[k].id == places[k - 1].id) continue;
-    memcpy(set->rows + kept * set->d, rows + places[k].at * set->d, set->d * sizeof *rows);
-    set->dist2[kept] = places[k].dist2;
-    set->tag[kept] = places[k].id;
-    set->set_aside[kept++] = false;
+  if (known > 0) memcpy(tags, set->tag, known * sizeof *tags);
+  qsort(tags, known, sizeof *tags, by_tag);
+  const cpb_far_row *places = cpb_working_set_ranked(more, NULL);
+  for (size_t k = 0; k < more->count; k++) {
+    size_t i = places[k].at;
+    bool again = k > 0 && places[k].id == places[k - 1].id;
+    if (!repeats && (again || bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL)) continue;
+    cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i], more->weight[i]);
   }
-  set->count = kept;
-  free(places);
-  free(rows);
+  free(tags);
   return CPB_OK;
+}
+
+void cpb_working_set_carry(cpb_state *s, cpb_working_set *set, const cpb_state_member *table,
+                           size_t members) {
+  size_t count = cpb_state_count(s, set->count, (set->d + members - 1) * 8);
+  if (s->reading && cpb_working_set_reserve(set, count) != CPB_OK) cpb_state_no_memory(s, "rows", count);
+  cpb_state_carry_records(s, set, table, members, set->d, count);
+  if (!s->reading || s->status != CPB_OK || count == 0) return;
+  memset(set->set_aside, 0, count * sizeof *set->set_aside);
+  set->count = count;
 }
 
 static void distances(cpb_working_set *set, const cpb_loops *loops, const double *center) {
