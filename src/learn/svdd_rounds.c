@@ -325,8 +325,8 @@ typedef struct sums {
 } sums;
 
 typedef struct round_sums {
-  cpb_working_set rows; /* near the edge, the farthest first */
-  double C, unit_error;
+  cpb_working_set rows; /* near the edge, the farthest first; their weights times C */
+  double unit_error;
   sums beyond, upon;
   double *part;    /* of each row, in multipliers */
   double *numbers; /* the memory of all of these */
@@ -342,7 +342,8 @@ static void take_sums(const cpb_svdd_rounds *rounds, const cpb_exact_sum *from, 
 
 static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   size_t d = rounds->d, n = rounds->got.near_edge.count;
-  *r = (round_sums){.rows.d = d, .C = 1 / rounds->options.nu / rounds->ask.total};
+  double C = 1 / rounds->options.nu / rounds->ask.total;
+  *r = (round_sums){.rows.d = d};
   r->unit_error = cpb_sum_error(d, CPB_EDGE_ROWS);
   r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
   cpb_status status = cpb_hull_init(&r->hull, rounds->loops, d, ldexp(1, rounds->ask.octave / 2));
@@ -352,10 +353,12 @@ static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   r->column = r->numbers + 2 * d;
   r->shift = r->numbers + 3 * d;
   r->part = r->numbers + 5 * d;
-  take_sums(rounds, rounds->got.sum, r->C, &r->beyond);
-  take_sums(rounds, rounds->got.sum + d + 2, r->C, &r->upon);
+  take_sums(rounds, rounds->got.sum, C, &r->beyond);
+  take_sums(rounds, rounds->got.sum + d + 2, C, &r->upon);
   for (size_t j = 0; j < d; j++) r->shift[j] = rounds->ask.center[j] - rounds->known.origin[j];
-  return cpb_working_set_join(&r->rows, &rounds->got.near_edge, true);
+  status = cpb_working_set_join(&r->rows, &rounds->got.near_edge, true);
+  for (size_t k = 0; k < r->rows.count; k++) r->rows.weight[k] *= C;
+  return status;
 }
 
 static void round_free(round_sums *r) {
@@ -372,7 +375,7 @@ typedef enum where { EDGE_BEYOND, EDGE_WITHIN, EDGE_BELOW } where;
 static where fill(round_sums *r, double *edge, double *rest) {
   double need = 1 - r->beyond.weight;
   for (size_t k = 0; k < r->rows.count; k++) {
-    r->part[k] = fmin(fmax(need, 0), r->C * r->rows.weight[k]);
+    r->part[k] = fmin(fmax(need, 0), r->rows.weight[k]);
     if (r->part[k] > 0) *edge = r->rows.dist2[k];
     need -= r->part[k];
   }
@@ -442,26 +445,16 @@ static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
 }
 
 static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
-  size_t n = r->rows.count, d = rounds->d;
-  double *numbers = malloc((2 * d + n) * sizeof *numbers), *cap = numbers + 2 * d;
-  if (numbers == NULL) return CPB_ENOMEM;
+  double *fixed = r->column;
   cpb_margin margin = {.loops = rounds->loops,
-                       .d = d,
-                       .count = n,
-                       .rows = r->rows.rows,
-                       .cap = cap,
-                       .fixed = {numbers, r->beyond.dist2, r->beyond.weight},
+                       .set = &r->rows,
+                       .fixed = {fixed, r->beyond.dist2, r->beyond.weight},
                        .tolerance = fmax(rounds->options.gap / 16, 0x1p-50),
-                       .weight = r->part,
-                       .point = numbers + d};
-  memcpy(numbers, r->beyond.p, d * sizeof *numbers);
-  for (size_t k = 0; k < n; k++) {
-    cap[k] = r->C * r->rows.weight[k];
+                       .weight = r->part};
+  memcpy(fixed, r->beyond.p, rounds->d * sizeof *fixed);
+  for (size_t k = 0; k < r->rows.count; k++)
     if (r->part[k] > 0) margin.first = k;
-  }
   cpb_status status = cpb_margin_solve(&margin);
-  for (size_t k = 0; k < n; k++) r->part[k] = fmin(r->part[k], cap[k]);
-  free(numbers);
   return status == CPB_OK ? enter_parts(rounds, r, 0) : status;
 }
 
@@ -533,7 +526,7 @@ static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, con
     order[k] = (cpb_scored){rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
   qsort(order, n, sizeof *order, cpb_scored_compare);
   for (size_t k = 0; k < n && need > 0; k++) {
-    need -= r->C * r->rows.weight[order[k].row];
+    need -= r->rows.weight[order[k].row];
     *edge = order[k].score;
   }
   free(order);

@@ -124,61 +124,173 @@ void cpb_working_set_carry(cpb_state *s, cpb_working_set *set, const cpb_state_m
   set->count = count;
 }
 
-static void distances(cpb_working_set *set, const cpb_loops *loops, const double *center) {
-  loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, center, set->dist2);
+/* ---- entering rows into a hull ---- */
+
+typedef enum place { EMPTY, FULL, IN_PART } place;
+
+typedef struct solver {
+  cpb_working_set *set;
+  cpb_hull *hull;
+  double tolerance;
+  double *score; /* |p_i - point|^2; with caps how far it is on the wrong side of the edge */
+  double least;  /* scores above it are worth entering */
+  place *where;  /* of each row; NULL: without caps */
+  double edge;   /* with caps: common to the rows in part */
+} solver;
+
+static const double *row_at(const solver *s, size_t i) { return s->set->rows + i * s->set->d; }
+
+/* A column left the hull: the tag is the row. */
+static void row_left(void *context, uint64_t tag, bool full) {
+  solver *s = context;
+  s->where[tag] = full ? FULL : EMPTY;
 }
 
-/* The farthest rows beyond `cut` that are not set aside, the farthest first; returns how many. */
-static size_t farthest(const cpb_working_set *set, double cut, size_t rows[ENTRIES]) {
+static double wrong_by(const solver *s, size_t i, double score) {
+  if (s->where == NULL) return score;
+  return s->where[i] == EMPTY ? score - s->edge : s->where[i] == FULL ? s->edge - score : -1;
+}
+
+/* Without caps, rows beyond the ball are worth entering; before the first column all are. */
+static double cut_of(const solver *s) {
+  return s->hull->count == 0 ? -1 : (1 + s->tolerance) * s->hull->value;
+}
+
+static void look(solver *s) {
+  const cpb_working_set *set = s->set;
+  const cpb_hull *hull = s->hull;
+  double sum = 0;
+  hull->loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, hull->point, s->score);
+  s->least = cut_of(s);
+  if (s->where == NULL) return;
+  for (size_t k = 0; k < hull->count; k++) sum += s->score[hull->tag[k]];
+  s->edge = sum / (double)hull->count;
+  s->least = s->tolerance * s->edge;
+  for (size_t i = 0; i < set->count; i++) s->score[i] = wrong_by(s, i, s->score[i]);
+}
+
+/* The rows with the largest scores that are not set aside, the worst first; returns how many. */
+static size_t most_wrong(const solver *s, size_t rows[ENTRIES]) {
   size_t count = 0;
-  for (size_t i = 0; i < set->count; i++) {
-    if (set->set_aside[i] || !(set->dist2[i] > cut)) continue;
-    if (count == ENTRIES && !(set->dist2[i] > set->dist2[rows[ENTRIES - 1]])) continue;
+  for (size_t i = 0; i < s->set->count; i++) {
+    if (s->set->set_aside[i] || !(s->score[i] > s->least)) continue;
+    if (count == ENTRIES && !(s->score[i] > s->score[rows[ENTRIES - 1]])) continue;
     size_t at = count < ENTRIES ? count++ : ENTRIES - 1;
-    for (; at > 0 && set->dist2[i] > set->dist2[rows[at - 1]]; at--) rows[at] = rows[at - 1];
+    for (; at > 0 && s->score[i] > s->score[rows[at - 1]]; at--) rows[at] = rows[at - 1];
     rows[at] = i;
   }
   return count;
+}
+
+/* One pass over the set serves several entries: checking whether a row is still outside is cheap. */
+static bool still_wrong(solver *s, size_t i) {
+  const cpb_hull *hull = s->hull;
+  size_t d = s->set->d;
+  double sum = 0;
+  if (s->where == NULL) s->least = cut_of(s);
+  for (size_t k = 0; s->where != NULL && k < hull->count; k++)
+    sum += hull->loops->dist2(hull->p + k * d, hull->point, d);
+  s->edge = sum / (double)hull->count;
+  return wrong_by(s, i, hull->loops->dist2(row_at(s, i), hull->point, d)) > s->least;
 }
 
 static void take_all_back(cpb_working_set *set) {
   memset(set->set_aside, 0, set->count * sizeof *set->set_aside);
 }
 
-/* Enters a row of the set and records whether that helped. */
-static cpb_status enter(cpb_working_set *set, cpb_hull *hull, size_t i, double height) {
-  bool better;
-  cpb_status status = cpb_hull_enter(hull, set->rows + i * set->d, height, set->tag[i], &better);
+/* Enters a row of the set with some initial weight and records whether that helped. */
+static cpb_status enter(solver *s, size_t i, double weight) {
+  const double *row = row_at(s, i);
+  bool better, caps = s->where != NULL;
+  cpb_hull_column column = {.p = row,
+                            .q = s->hull->loops->dot(row, row, s->set->d),
+                            .cap = caps ? s->set->weight[i] : INFINITY,
+                            .weight = weight,
+                            .tag = caps ? i : s->set->tag[i]};
+  if (caps) s->where[i] = IN_PART;
+  cpb_status status = cpb_hull_enter_capped(s->hull, column, &better);
   if (better)
-    take_all_back(set);
+    take_all_back(s->set);
   else
-    set->set_aside[i] = true;
+    s->set->set_aside[i] = true;
   return status;
 }
 
-/* Exact arithmetic needs no limit; with rounding, a limit far above any observed count. */
-static size_t entry_limit(const cpb_working_set *set) { return 64 * (set->count + set->d) + 1024; }
-
-/* Rows beyond this are worth entering; before the first column all are. */
-static double cut_of(const cpb_hull *hull, double tolerance) {
-  return hull->count == 0 ? -1 : (1 + tolerance) * hull->value;
-}
-
-cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered) {
-  size_t limit = *entered + entry_limit(set), rows[ENTRIES], count = 1;
+/* Exact arithmetic needs no limit; with rounding, it is far above any observed count. */
+static cpb_status iterate(solver *s, size_t *entered) {
+  size_t rows[ENTRIES], count = 1, limit = *entered + 64 * (s->set->count + s->set->d) + 1024;
   cpb_status status = CPB_OK;
-  take_all_back(set);
   while (status == CPB_OK && *entered < limit && count > 0) {
-    distances(set, hull->loops, hull->point);
-    count = farthest(set, cut_of(hull, tolerance), rows);
-    /* One pass over the set serves several entries: checking whether a row is still outside is cheap. */
+    look(s);
+    count = most_wrong(s, rows);
     for (size_t k = 0; status == CPB_OK && k < count; k++) {
-      const double *row = set->rows + rows[k] * set->d;
-      if (k > 0 && !(hull->loops->dist2(row, hull->point, set->d) > cut_of(hull, tolerance))) continue;
-      status = enter(set, hull, rows[k], hull->loops->dot(row, row, set->d));
+      size_t i = rows[k];
+      if (k > 0 && !still_wrong(s, i)) continue;
+      bool caps = s->where != NULL, full = caps && s->where[i] == FULL;
+      status = enter(s, i, full ? s->set->weight[i] : !caps && s->hull->count == 0);
       ++*entered;
     }
   }
+  return status;
+}
+
+cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered) {
+  solver s = {.set = set, .hull = hull, .tolerance = tolerance, .score = set->dist2};
+  take_all_back(set);
+  return iterate(&s, entered);
+}
+
+/* ---- with caps ---- */
+
+/* Rows at their caps are in the hull's fixed part. */
+static void begin(solver *s, const cpb_margin *margin) {
+  const cpb_loops *loops = margin->loops;
+  cpb_hull_full *full = &s->hull->full;
+  size_t d = s->set->d;
+  double largest = 0;
+  *full = margin->fixed;
+  s->hull->left = row_left;
+  s->hull->context = s;
+  take_all_back(s->set);
+  for (size_t i = 0; i < s->set->count; i++) {
+    double norm2 = loops->dot(row_at(s, i), row_at(s, i), d), cap = s->set->weight[i];
+    s->where[i] = i != margin->first && margin->weight[i] > 0 ? FULL : EMPTY;
+    largest = fmax(largest, norm2);
+    if (s->where[i] != FULL) continue;
+    full->weight += cap;
+    full->height += cap * norm2;
+    loops->axpby(cap, row_at(s, i), 1, full->point, full->point, d);
+  }
+  if (largest > 0) s->hull->unit = sqrt(largest);
+}
+
+static void write_answer(const solver *s, double *weight) {
+  const double *cap = s->set->weight;
+  for (size_t i = 0; i < s->set->count; i++) weight[i] = s->where[i] == FULL ? cap[i] : 0;
+  for (size_t k = 0; k < s->hull->count; k++) {
+    size_t i = s->hull->tag[k];
+    weight[i] = fmin(s->hull->weight[k], cap[i]);
+  }
+}
+
+cpb_status cpb_margin_solve(cpb_margin *margin) {
+  cpb_hull hull;
+  cpb_memory memory = {0};
+  size_t n = margin->set->count, entered = 0;
+  solver s = {.set = margin->set, .hull = &hull, .tolerance = margin->tolerance};
+  cpb_status status = cpb_hull_init(&hull, margin->loops, margin->set->d, 1);
+  s.where = cpb_memory_take(&memory, n, sizeof *s.where);
+  s.score = cpb_memory_take(&memory, n, sizeof *s.score);
+  if (memory.failed) status = CPB_ENOMEM;
+  if (status == CPB_OK) {
+    begin(&s, margin);
+    status = enter(&s, margin->first, margin->weight[margin->first]);
+    s.set->set_aside[margin->first] = false;
+  }
+  if (status == CPB_OK) status = iterate(&s, &entered);
+  if (status == CPB_OK) write_answer(&s, margin->weight);
+  cpb_memory_free(&memory);
+  cpb_hull_free(&hull);
   return status;
 }
 

@@ -73,6 +73,23 @@ void cpb_working_set_carry(cpb_state *s, cpb_working_set *set, const cpb_state_m
  * when no row is farther than (1+tolerance) value. *entered counts columns. */
 cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double tolerance, size_t *entered);
 
+/* The concave form of capped_dual.h over few rows with caps, solved exactly, plus a fixed part:
+ *
+ *   maximise  height + sum a_i |p_i|^2 - |point + sum a_i p_i|^2     over  0 <= a_i <= cap_i, sum a = weight
+ *
+ * The rows are those near the edge of a filling: it is undecided which of them are full, empty or in part,
+ * while all others are far from it. At most d+1 rows are in part; they are the columns of a hull. */
+typedef struct cpb_margin {
+  const cpb_loops *loops;
+  cpb_working_set *set; /* the rows p; their weights are the caps */
+  size_t first;         /* the row taken in part at the start; all others are full or empty */
+  cpb_hull_full fixed;  /* the fixed part; its point is the caller's and is modified */
+  double tolerance;     /* rows may stay on the wrong side of the edge by this share of it */
+  double *weight;       /* count numbers: a start, then the solution */
+} cpb_margin;
+
+cpb_status cpb_margin_solve(cpb_margin *margin);
+
 /* sum a|x|^2 - |sum a x|^2 about the mean, which is written to `mean`: a lower bound of R^2 for any
  * multipliers a >= 0 of sum 1. */
 double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
