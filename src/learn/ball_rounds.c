@@ -559,21 +559,18 @@ cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, co
   return update(rounds, rows, (cpb_row_ids){ids, 0}, exec, error);
 }
 
-static bool same_numbers(const double *a, const double *b, size_t n) {
-  return memcmp(a, b, n * sizeof *a) == 0;
-}
-
-static cpb_status check_alike(const cpb_ball_rounds *a, const cpb_ball_rounds *b, cpb_error *error) {
-  if (a == NULL || b == NULL) return cpb_fail_missing(error, a == NULL ? "rounds" : "piece");
-  cpb_round ours = {.d = a->d, .round = a->round}, theirs = {.d = b->d, .round = b->round};
-  theirs.same_options = a->options.method == b->options.method && a->options.gap == b->options.gap;
-  theirs.same_center = a->round == 0 || (a->exponent == b->exponent && a->d == b->d &&
-                                         same_numbers(a->center, b->center, a->d));
-  return cpb_round_check(a, b, ours, theirs, error);
+static cpb_round round_of(const cpb_ball_rounds *rounds) {
+  return (cpb_round){.object = rounds,
+                     .d = rounds->d,
+                     .round = rounds->round,
+                     .option = {rounds->options.method, rounds->options.gap},
+                     .question = {rounds->exponent},
+                     .center = rounds->center};
 }
 
 cpb_status cpb_ball_rounds_merge(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece, cpb_error *error) {
-  cpb_status status = check_alike(rounds, piece, error);
+  if (rounds == NULL || piece == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "piece");
+  cpb_status status = cpb_round_check(round_of(rounds), round_of(piece), error);
   if (status != CPB_OK || piece->rows_seen == 0) return status;
   if (cpb_working_set_join(&rounds->staged, &piece->staged, false) != CPB_OK)
     return cpb_fail_memory(error, "%zu rows", piece->staged.count);
@@ -587,7 +584,7 @@ cpb_status cpb_ball_rounds_merge(cpb_ball_rounds *rounds, const cpb_ball_rounds 
 
 cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ball_rounds *rounds, cpb_error *error) {
   if (piece == NULL || rounds == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "rounds");
-  cpb_status status = cpb_round_check_restart(piece, rounds, piece->d, rounds->d, error);
+  cpb_status status = cpb_round_check_restart(round_of(piece), round_of(rounds), error);
   if (status != CPB_OK) return status;
   piece->options = rounds->options;
   piece->round = rounds->round;

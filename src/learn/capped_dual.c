@@ -711,7 +711,7 @@ static double lower_bound(const solver *s) {
   return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->dual->x.rows);
 }
 
-/* Enters a column into the hull; its multipliers are stored as long as it is there. */
+/* Enters a column into the hull; its multipliers are stored as long as it is there. Sets *better if it helped. */
 static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
   if (s->filling_count == s->filling_room) {
@@ -725,7 +725,9 @@ static cpb_status enter(solver *s, filling made, margin_column column, bool *bet
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
   s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
-  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
+  bool improved;
+  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, &improved);
+  *better |= improved;
   dual->lower = fmax(dual->lower, lower_bound(s));
   forget_unused(s);
   return status;
@@ -802,26 +804,18 @@ static bool time_for_margin(const solver *s) {
 
 static cpb_status improve(solver *s, bool *better) {
   filling made;
-  bool improved = false;
   margin_column column = {.p = s->center + 2 * s->d};
   cpb_status status = capped_improve(s, &made, &column);
-  if (status != CPB_OK) {
-    filling_free(&made);
-    return status;
-  }
-  status = enter(s, made, column, &improved);
-  *better = *better || improved;
+  if (status == CPB_OK) return enter(s, made, column, better);
+  filling_free(&made);
   return status;
 }
 
 static cpb_status enter_filling(solver *s, bool *better) {
-  bool improved = false;
   filling made;
   margin_column column = {s->now.column, s->now.height, s->now.size};
   cpb_status status = keep_filling(s, &made);
-  if (status == CPB_OK) status = enter(s, made, column, &improved);
-  *better = *better || improved;
-  return status;
+  return status == CPB_OK ? enter(s, made, column, better) : status;
 }
 
 /* Scores at `point`, updates the bounds, and enters the new column into the hull. */

@@ -23,17 +23,18 @@ int cpb_columns_exponent(const double *low, const double *high, size_t d);
 
 /* The properties in which two pieces must agree. */
 typedef struct cpb_round {
+  const void *object;
   size_t d;
-  uint64_t round;
-  bool same_options, same_center;
+  uint64_t round; /* in round 0 there is no question yet */
+  double option[2], question[3];
+  const double *center;
 } cpb_round;
 
-/* CPB_OK when the second may be merged into the first; a == b: they are the same object. */
-cpb_status cpb_round_check(const void *a, const void *b, cpb_round ours, cpb_round theirs, cpb_error *error);
+/* CPB_OK when the second may be merged into the first. */
+cpb_status cpb_round_check(cpb_round ours, cpb_round theirs, cpb_error *error);
 
-/* CPB_OK when a piece may restart with the round of `whole`: two distinct objects of the same dimension. */
-cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
-                                   cpb_error *error);
+/* CPB_OK when a piece may restart with the round of another: two distinct objects of the same dimension. */
+cpb_status cpb_round_check_restart(cpb_round piece, cpb_round whole, cpb_error *error);
 cpb_status cpb_fail_round_empty(cpb_error *error, uint64_t round);
 cpb_status cpb_fail_round_unseen(cpb_error *error);
 cpb_status cpb_fail_round_no_ball(cpb_error *error);

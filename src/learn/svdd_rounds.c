@@ -234,19 +234,19 @@ cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, co
 
 /* ---- pieces ---- */
 
-static cpb_status check_alike(const cpb_svdd_rounds *a, const cpb_svdd_rounds *b, cpb_error *error) {
-  if (a == NULL || b == NULL) return cpb_fail_missing(error, a == NULL ? "rounds" : "piece");
-  const cpb_svdd_question *x = &a->ask, *y = &b->ask;
-  cpb_round ours = {.d = a->d, .round = x->round}, theirs = {.d = b->d, .round = y->round};
-  theirs.same_options = a->options.nu == b->options.nu && a->options.gap == b->options.gap;
-  theirs.same_center =
-      x->round == 0 || (a->d == b->d && x->exponent == y->exponent && x->edge == y->edge &&
-                        x->total == y->total && memcmp(x->center, y->center, a->d * sizeof *x->center) == 0);
-  return cpb_round_check(a, b, ours, theirs, error);
+static cpb_round round_of(const cpb_svdd_rounds *rounds) {
+  const cpb_svdd_question *ask = &rounds->ask;
+  return (cpb_round){.object = rounds,
+                     .d = rounds->d,
+                     .round = ask->round,
+                     .option = {rounds->options.nu, rounds->options.gap},
+                     .question = {ask->exponent, ask->edge, ask->total},
+                     .center = ask->center};
 }
 
 cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds *piece, cpb_error *error) {
-  cpb_status status = check_alike(rounds, piece, error);
+  if (rounds == NULL || piece == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "piece");
+  cpb_status status = cpb_round_check(round_of(rounds), round_of(piece), error);
   if (status != CPB_OK) return status;
   const cpb_svdd_gathered *from = &piece->got;
   const cpb_working_set *rows = &from->near_edge;
@@ -265,7 +265,7 @@ cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds 
 
 cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds *rounds, cpb_error *error) {
   if (piece == NULL || rounds == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "rounds");
-  cpb_status status = cpb_round_check_restart(piece, rounds, piece->d, rounds->d, error);
+  cpb_status status = cpb_round_check_restart(round_of(piece), round_of(rounds), error);
   if (status != CPB_OK) return status;
   double *center = piece->ask.center;
   memcpy(center, rounds->ask.center, rounds->d * sizeof *center);
