@@ -188,17 +188,12 @@ static size_t join_blocks(read_job *job, size_t blocks) {
   return held;
 }
 
-static void relative_row(const cpb_ball_rounds *rounds, cpb_view x, size_t i, double *row) {
-  cpb_scaled_row(rounds->loops, x, rounds->exponent, i, row);
-  rounds->loops->axpby(1, row, -1, rounds->origin, row, rounds->d);
-}
-
 /* Adds the far rows of this read to those staged before in the same pass; keeps the farthest. */
 static cpb_status stage(cpb_ball_rounds *rounds, const read_job *job, size_t count) {
   double *row = malloc(rounds->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    relative_row(rounds, job->x, job->far[i].at, row);
+    cpb_row_about(rounds->loops, job->x, rounds->exponent, job->far[i].at, rounds->origin, row);
     status = cpb_working_set_add(&rounds->staged, row, job->far[i].id, job->far[i].dist2, 1);
   }
   free(row);
@@ -246,24 +241,13 @@ static cpb_status take_staged(cpb_ball_rounds *rounds) {
   return status;
 }
 
-typedef struct support_row {
-  double multiplier;
-  uint64_t tag;
-} support_row;
-
-static int by_multiplier_down(const void *a, const void *b) {
-  const support_row *x = a, *y = b;
-  return x->multiplier != y->multiplier ? (x->multiplier < y->multiplier ? 1 : -1)
-                                        : (x->tag > y->tag) - (x->tag < y->tag);
-}
-
 /* Keeps the support, the largest multipliers first. */
-static void keep_support(cpb_ball_rounds *rounds, support_row *rows, size_t count) {
-  qsort(rows, count, sizeof *rows, by_multiplier_down);
+static void keep_support(cpb_ball_rounds *rounds, cpb_far_row *rows, size_t count) {
+  qsort(rows, count, sizeof *rows, cpb_farthest_first);
   rounds->support_count = count > rounds->d + 1 ? rounds->d + 1 : count;
   for (size_t k = 0; k < rounds->support_count; k++) {
-    rounds->multiplier[k] = rows[k].multiplier;
-    rounds->support_row[k] = rows[k].tag;
+    rounds->multiplier[k] = rows[k].dist2;
+    rounds->support_row[k] = rows[k].id;
   }
 }
 
@@ -272,10 +256,10 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   if (rounds->hull.count == 0 && rounds->largest2 > 0) rounds->hull.unit = sqrt(rounds->largest2);
   cpb_status status = cpb_working_set_solve(&rounds->set, &rounds->hull, tolerance, &rounds->iterations);
   if (status != CPB_OK) return status;
-  support_row *rows = malloc(rounds->hull.count * sizeof *rows);
+  cpb_far_row *rows = malloc(rounds->hull.count * sizeof *rows);
   if (rows == NULL) return CPB_ENOMEM;
   for (size_t k = 0; k < rounds->hull.count; k++)
-    rows[k] = (support_row){rounds->hull.weight[k], rounds->hull.tag[k]};
+    rows[k] = (cpb_far_row){rounds->hull.weight[k], rounds->hull.tag[k], 0};
   keep_support(rounds, rows, rounds->hull.count);
   free(rows);
   memcpy(rounds->point, rounds->hull.point, rounds->d * sizeof *rounds->point);
@@ -293,13 +277,13 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
   double *multiplier = cpb_memory_take(&memory, n, sizeof *multiplier), lower2 = 0;
-  support_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
+  cpb_far_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
   cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   if (status == CPB_OK)
     status = cpb_paper_cap_iteration(&rounds->set, rounds->loops, rounds->point, multiplier, &lower2, &steps);
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++)
-      if (multiplier[i] > 0) rows[count++] = (support_row){multiplier[i], rounds->set.tag[i]};
+      if (multiplier[i] > 0) rows[count++] = (cpb_far_row){multiplier[i], rounds->set.tag[i], 0};
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
@@ -315,15 +299,8 @@ static cpb_status ball_rounds_move(cpb_ball_rounds *rounds, cpb_error *error) {
   if (status == CPB_OK && rounds->set.count > 0)
     status = rounds->options.method == CPB_BALL_CAPS ? solve_by_caps(rounds) : solve_active_set(rounds);
   if (status != CPB_OK) return cpb_fail_memory(error, "a working set of %zu rows", rounds->set.count);
-  for (size_t j = 0; j < rounds->d; j++)
-    rounds->center[j] = cpb_in_data_unit(rounds->origin[j] + rounds->point[j], rounds->exponent);
+  cpb_set_center(rounds->origin, rounds->point, rounds->exponent, rounds->d, rounds->center);
   return CPB_OK;
-}
-
-/* Rounded down, because it is a lower bound. */
-static double proven_radius(const cpb_ball_rounds *rounds) {
-  double lower = ldexp(sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON), rounds->exponent);
-  return rounds->exponent == 0 || lower >= DBL_MIN ? lower : fmax(0, lower - DBL_TRUE_MIN);
 }
 
 /* After a pass over all rows: keeps the smallest ball seen, and its gap. */
@@ -334,7 +311,8 @@ static void ball_rounds_keep_best(cpb_ball_rounds *rounds) {
     best->radius = radius;
     for (size_t j = 0; j < rounds->d; j++) best->center[j] = ldexp(rounds->center[j], rounds->exponent);
   }
-  best->lower = fmin(proven_radius(rounds), best->radius);
+  double proven = sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON);
+  best->lower = fmin(cpb_lower_in_unit(proven, rounds->exponent), best->radius);
   double ratio = best->radius > 0 ? best->lower / best->radius : 1;
   best->gap = (1 - ratio) * (1 + ratio);
 }
@@ -434,8 +412,7 @@ static void take_mean(cpb_ball_rounds *rounds) {
     const double *row = rounds->set.rows + i * rounds->d;
     rounds->loops->axpby(1 - part, rounds->point, part, row, rounds->point, rounds->d);
   }
-  for (size_t j = 0; j < rounds->d; j++)
-    rounds->center[j] = cpb_in_data_unit(rounds->origin[j] + rounds->point[j], rounds->exponent);
+  cpb_set_center(rounds->origin, rounds->point, rounds->exponent, rounds->d, rounds->center);
 }
 
 /* Whether squares of the sample are far from the ends of the range of double; sets largest2. */
@@ -540,23 +517,18 @@ static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, c
   return status;
 }
 
-static cpb_status update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
-                         cpb_error *error) {
+cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
+                                  cpb_error *error) {
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
   return rounds->round == 0 ? look_at_columns(rounds, x, ids, error) : gather(rounds, x, ids, exec, error);
 }
 
-cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                  const cpb_exec *exec, cpb_error *error) {
-  return update(rounds, rows, (cpb_row_ids){NULL, first_id}, exec, error);
-}
-
 cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                       const cpb_exec *exec, cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(rounds, rows, (cpb_row_ids){ids, 0}, exec, error);
+  return cpb_ball_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, exec, error);
 }
 
 static cpb_round round_of(const cpb_ball_rounds *rounds) {

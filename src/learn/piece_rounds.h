@@ -47,9 +47,6 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
  * so for them this is not a sign of a mistake. */
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
 
-/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
- * the gap. */
-double cpb_svdd_lower_in_unit(double x, int exponent);
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
 cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);
 cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight);
@@ -57,9 +54,8 @@ cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
 
 /* ---- Rounds in one process: rows identified by their numbers, and the ball without a model. ---- */
 
-/** Adds rows first_id, first_id+1, .. to the present round. EROW as above, EINVAL for rows that the first round
- *  cannot have seen; the object is then unchanged. */
-cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
+/** cpb_ball_rounds_update_ids for ids of either kind. */
+cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const cpb_exec *exec, cpb_error *error);
 
 /** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are 0.
@@ -67,9 +63,8 @@ cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64
 cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
                                 cpb_ball_report *report, cpb_error *error);
 
-/** Adds rows first_id, first_id+1, .. to the present round, with their weights >= 0 (NULL: all 1). EROW and EINVAL
- *  as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the object is then unchanged. */
-cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
+/** cpb_svdd_rounds_update_ids for ids of either kind. */
+cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const double *weights, const cpb_exec *exec, cpb_error *error);
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
@@ -78,15 +73,9 @@ cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64
 cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
                                 cpb_error *error);
 
-/* ---- T10 for rows that are read from a source, and one step of the cap iteration. ---- */
+/* ---- T10 for rows that are read from a source. ---- */
 
-/** One step of the cap iteration: embeds the rows about `center` at scale s, finds the cap whose plane goes through
- *  the support vectors of the widest margin to -e, and moves `center` to the centre of its ball (T3).
- *  With s = the present radius the distance to the true centre falls cubically.                  T10
- *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
-cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
-
-/** The same, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
+/** cpb_enclosing_ball, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
  *  if its rows are not in memory.                                                               T10 */
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,

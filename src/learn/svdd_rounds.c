@@ -141,11 +141,6 @@ static size_t bin_of(const cpb_svdd_rounds *rounds, double dist2) {
   return dist2 > rounds->ask.edge ? (size_t)(HALF + at) : (size_t)(HALF - 1 - at);
 }
 
-static void row_of(const cpb_svdd_rounds *rounds, cpb_view x, size_t i, double *p) {
-  cpb_scaled_row(rounds->loops, x, rounds->ask.exponent, i, p);
-  rounds->loops->axpby(1, p, -1, rounds->ask.center, p, rounds->d);
-}
-
 typedef struct dist2_job {
   const cpb_svdd_rounds *rounds;
   cpb_view x;
@@ -168,7 +163,7 @@ static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const 
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
     if (dist2[i] < rounds->ask.edge && !is_wanted(rounds, id, dist2[i])) continue;
-    row_of(rounds, x, i, p);
+    cpb_row_about(rounds->loops, x, rounds->ask.exponent, i, rounds->ask.center, p);
     keep_row(rounds, id, weight, dist2[i], p);
   }
   drop_far_rows(rounds);
@@ -200,8 +195,9 @@ static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, block_r
   return CPB_OK;
 }
 
-static cpb_status update(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const cpb_exec *exec,
-                         cpb_error *error) {
+cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view x, cpb_row_ids ids, const double *weights,
+                                  const cpb_exec *exec, cpb_error *error) {
+  block_rows block = {ids, weights};
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
@@ -221,15 +217,10 @@ static cpb_status update(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, 
   return status;
 }
 
-cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                  const double *weights, const cpb_exec *exec, cpb_error *error) {
-  return update(rounds, rows, (block_rows){{NULL, first_id}, weights}, exec, error);
-}
-
 cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                       const double *weights, const cpb_exec *exec, cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(rounds, rows, (block_rows){{ids, 0}, weights}, exec, error);
+  return cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, weights, exec, error);
 }
 
 /* ---- pieces ---- */
@@ -533,11 +524,6 @@ static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, con
   return CPB_OK;
 }
 
-static void next_center(const cpb_svdd_rounds *rounds, const cpb_hull *hull, double *center) {
-  for (size_t j = 0; j < rounds->d; j++)
-    center[j] = cpb_in_data_unit(rounds->known.origin[j] + hull->point[j], rounds->ask.exponent);
-}
-
 static double gap_of(const cpb_svdd_known *known) {
   return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
 }
@@ -555,7 +541,8 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
   bool coarse = gap_of(&rounds->known) > 1e-3;
   cpb_status status = CPB_OK;
   memcpy(center, rounds->ask.center, rounds->d * sizeof *center);
-  if (at != EDGE_BELOW && r->hull.count > 0) next_center(rounds, &r->hull, center);
+  if (at != EDGE_BELOW && r->hull.count > 0)
+    cpb_set_center(rounds->known.origin, r->hull.point, rounds->ask.exponent, rounds->d, center);
   if (at == EDGE_WITHIN)
     status = edge_of_rows(rounds, r, center, &edge);
   else /* a little low, so that the next round has a column */
@@ -630,7 +617,7 @@ cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, c
   cpb_svdd_report ours = {.gap = gap_of(known),
                           .radius = ldexp(sqrt(known->edge), exponent),
                           .objective = ldexp(known->upper, 2 * exponent),
-                          .lower_bound = cpb_svdd_lower_in_unit(lower, 2 * exponent),
+                          .lower_bound = cpb_lower_in_unit(lower, 2 * exponent),
                           .iterations = (size_t)rounds->ask.round};
   ours.converged = ours.gap <= rounds->options.gap;
   cpb_sized_give(report, &ours, sizeof ours);

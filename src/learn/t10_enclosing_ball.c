@@ -39,7 +39,7 @@ static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
 }
 
 static cpb_status update(reading *r, cpb_view block, cpb_error *error) {
-  return cpb_ball_rounds_update(r->rounds, block, r->rows, r->exec, error);
+  return cpb_ball_rounds_update(r->rounds, block, (cpb_row_ids){NULL, r->rows}, r->exec, error);
 }
 
 static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
