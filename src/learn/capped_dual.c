@@ -14,6 +14,7 @@
 #include "core/elementary.h"
 #include "core/memory.h"
 #include "learn/distances.h"
+#include "learn/working_set.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
@@ -503,23 +504,10 @@ static void capped_take_all_back(solver *s) {
  * to visit fillings one at a time. */
 
 typedef struct margin_rows {
-  size_t count, first;
-  size_t *row;
-  double *p, *norm2, *cap, *before, *weight; /* before: those of the hull */
-  double *fixed, *point;
+  cpb_working_set set;     /* tag: the row's number here; dist2: |p|^2; weight: its cap */
+  double *before, *weight; /* before: the multipliers of the hull */
+  double *fixed;           /* d */
 } margin_rows;
-
-static margin_rows margin_new(cpb_memory *memory, size_t count, size_t d) {
-  return (margin_rows){.count = count,
-                       .row = cpb_memory_take(memory, count, sizeof(size_t)),
-                       .p = cpb_memory_zeros(memory, count * d, sizeof(double)),
-                       .norm2 = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .cap = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .before = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .weight = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .fixed = cpb_memory_zeros(memory, d, sizeof(double)),
-                       .point = cpb_memory_zeros(memory, d, sizeof(double))};
-}
 
 /* ---- the hull's multipliers, and the undecided rows ---- */
 
@@ -572,40 +560,49 @@ static size_t choose_rows(solver *s, const mixture *mix) {
   return count;
 }
 
-static void copy_rows(const solver *s, const mixture *mix, margin_rows *margin) {
-  for (size_t k = 0; k < margin->count; k++) {
+static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix, cpb_memory *memory) {
+  size_t count = choose_rows(s, mix);
+  double *p = cpb_memory_take(memory, s->d, sizeof *p);
+  *margin = (margin_rows){.set.d = s->d, .fixed = p};
+  margin->before = cpb_memory_take(memory, count, sizeof *margin->before);
+  margin->weight = cpb_memory_take(memory, count, sizeof *margin->weight);
+  if (memory->failed || cpb_working_set_reserve(&margin->set, count) != CPB_OK) return CPB_ENOMEM;
+  for (size_t k = 0; k < count; k++) {
     size_t i = s->candidates[k].row;
-    double *p = margin->p + k * s->d;
+    double cap = capped_cap(s, i);
+    memset(p, 0, s->d * sizeof *p);
     capped_add_row(s, i, 1, p);
-    margin->row[k] = i;
-    margin->norm2[k] = s->dual->loops->dot(p, p, s->d);
-    margin->cap[k] = capped_cap(s, i);
-    margin->before[k] = fmin(mix->a[capped_name(s, i)], margin->cap[k]);
+    cpb_working_set_add(&margin->set, p, i, s->dual->loops->dot(p, p, s->d), cap);
+    margin->before[k] = fmin(mix->a[capped_name(s, i)], cap);
   }
+  return CPB_OK;
 }
 
-/* The start: the margin's weight on its rows with the highest scores. */
-static void fill_margin(const solver *s, margin_rows *margin, double weight) {
+/* The start: the margin's weight on its rows with the highest scores. Returns the row taken in part. */
+static size_t fill_margin(const solver *s, margin_rows *margin, double weight) {
   cpb_scored *order = s->candidates;
-  for (size_t k = 0; k < margin->count; k++) order[k] = (cpb_scored){s->score[margin->row[k]], k};
-  qsort(order, margin->count, sizeof *order, cpb_scored_compare);
-  for (size_t k = 0; k < margin->count; k++) {
-    double part = fmin(fmax(weight, 0), margin->cap[order[k].row]);
-    if (part > 0) margin->first = order[k].row;
+  size_t n = margin->set.count, last = 0;
+  for (size_t k = 0; k < n; k++) order[k] = (cpb_scored){s->score[margin->set.tag[k]], k};
+  qsort(order, n, sizeof *order, cpb_scored_compare);
+  for (size_t k = 0; k < n; k++) {
+    double part = fmin(fmax(weight, 0), margin->set.weight[order[k].row]);
+    if (part > 0) last = order[k].row;
     margin->weight[order[k].row] = part;
     weight -= part;
   }
+  return last;
 }
 
 /* The part of the hull outside the margin. */
 static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, double height) {
   cpb_hull_full fixed = {.point = margin->fixed, .height = height, .weight = 1};
   memcpy(margin->fixed, s->hull.point, s->d * sizeof *margin->fixed);
-  for (size_t k = 0; k < margin->count; k++) {
-    if (margin->before[k] == 0) continue;
-    fixed.weight -= margin->before[k];
-    fixed.height -= margin->before[k] * margin->norm2[k];
-    s->dual->loops->axpby(-margin->before[k], margin->p + k * s->d, 1, fixed.point, fixed.point, s->d);
+  for (size_t k = 0; k < margin->set.count; k++) {
+    double before = margin->before[k];
+    if (before == 0) continue;
+    fixed.weight -= before;
+    fixed.height -= before * margin->set.dist2[k];
+    s->dual->loops->axpby(-before, margin->set.rows + k * s->d, 1, fixed.point, fixed.point, s->d);
   }
   return fixed;
 }
@@ -618,13 +615,13 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
   cpb_twofold height = {hull_height, 0}, sum = {0, 0};
   double size = 0, changed = 8;
   memcpy(to->p, s->hull.point, s->d * sizeof *to->p);
-  for (size_t k = 0; k < margin->count; k++) {
+  for (size_t k = 0; k < margin->set.count; k++) {
     double change = margin->weight[k] - margin->before[k];
     if (change == 0) continue;
     cpb_twofold_add(&sum, change);
-    cpb_twofold_add(&height, change * margin->norm2[k]);
-    s->dual->loops->axpby(change, margin->p + k * s->d, 1, to->p, to->p, s->d);
-    size += fabs(change) * margin->norm2[k];
+    cpb_twofold_add(&height, change * margin->set.dist2[k]);
+    s->dual->loops->axpby(change, margin->set.rows + k * s->d, 1, to->p, to->p, s->d);
+    size += fabs(change) * margin->set.dist2[k];
     changed++;
   }
   to->q = cpb_twofold_value(height);
@@ -635,8 +632,8 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
 
 static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture *mix, filling *made) {
   size_t n = s->dual->x.rows, count = 0;
-  for (size_t k = 0; k < margin->count; k++) {
-    size_t name = capped_name(s, margin->row[k]);
+  for (size_t k = 0; k < margin->set.count; k++) {
+    size_t name = capped_name(s, margin->set.tag[k]);
     mix->bits[name / 64] &= ~((uint64_t)1 << name % 64);
     mix->a[name] = margin->weight[k];
   }
@@ -652,19 +649,12 @@ static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture
 
 static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   cpb_margin problem = {.loops = s->dual->loops,
-                        .d = s->d,
-                        .count = margin->count,
-                        .rows = margin->p,
-                        .cap = margin->cap,
+                        .set = &margin->set,
                         .fixed = rest_of_hull(s, margin, height),
                         .tolerance = fmax(s->dual->gap / 16, 0x1p-50),
-                        .weight = margin->weight,
-                        .point = margin->point};
-  fill_margin(s, margin, 1 - problem.fixed.weight);
-  problem.first = margin->first;
-  cpb_status status = cpb_margin_solve(&problem);
-  for (size_t k = 0; k < margin->count; k++) margin->weight[k] = fmin(margin->weight[k], margin->cap[k]);
-  return status;
+                        .weight = margin->weight};
+  problem.first = fill_margin(s, margin, 1 - problem.fixed.weight);
+  return cpb_margin_solve(&problem);
 }
 
 /* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
@@ -676,18 +666,15 @@ static cpb_status capped_improve(solver *s, filling *made, margin_column *column
   double height = 0;
   *made = (filling){0};
   cpb_status status = mixture_init(&mix, s, &memory);
-  if (status == CPB_OK) margin = margin_new(&memory, choose_rows(s, &mix), s->d);
-  if (memory.failed) status = CPB_ENOMEM;
+  if (status == CPB_OK) status = margin_init(&margin, s, &mix, &memory);
   for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
-  if (status == CPB_OK) {
-    copy_rows(s, &mix, &margin);
-    status = solve_margin(s, &margin, height);
-  }
+  if (status == CPB_OK) status = solve_margin(s, &margin, height);
   if (status == CPB_OK) {
     change_column(s, &margin, height, column);
     status = write_rows(s, &margin, &mix, made);
   }
   cpb_memory_free(&memory);
+  cpb_working_set_free(&margin.set);
   free(mix.bits);
   return status;
 }
@@ -724,7 +711,7 @@ static double lower_bound(const solver *s) {
   return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->dual->x.rows);
 }
 
-/* Enters a column into the hull; its multipliers are stored as long as it is there. */
+/* Enters a column into the hull; its multipliers are stored as long as it is there. Sets *better if it helped. */
 static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
   if (s->filling_count == s->filling_room) {
@@ -738,7 +725,9 @@ static cpb_status enter(solver *s, filling made, margin_column column, bool *bet
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
   s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
-  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
+  bool improved;
+  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, &improved);
+  *better |= improved;
   dual->lower = fmax(dual->lower, lower_bound(s));
   forget_unused(s);
   return status;
@@ -815,26 +804,18 @@ static bool time_for_margin(const solver *s) {
 
 static cpb_status improve(solver *s, bool *better) {
   filling made;
-  bool improved = false;
   margin_column column = {.p = s->center + 2 * s->d};
   cpb_status status = capped_improve(s, &made, &column);
-  if (status != CPB_OK) {
-    filling_free(&made);
-    return status;
-  }
-  status = enter(s, made, column, &improved);
-  *better = *better || improved;
+  if (status == CPB_OK) return enter(s, made, column, better);
+  filling_free(&made);
   return status;
 }
 
 static cpb_status enter_filling(solver *s, bool *better) {
-  bool improved = false;
   filling made;
   margin_column column = {s->now.column, s->now.height, s->now.size};
   cpb_status status = keep_filling(s, &made);
-  if (status == CPB_OK) status = enter(s, made, column, &improved);
-  *better = *better || improved;
-  return status;
+  return status == CPB_OK ? enter(s, made, column, better) : status;
 }
 
 /* Scores at `point`, updates the bounds, and enters the new column into the hull. */

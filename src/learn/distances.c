@@ -1,5 +1,6 @@
 #include "learn/distances.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,16 @@ double cpb_scaled(double x, int exponent) { return exponent == 0 ? x : ldexp(x, 
 
 double cpb_in_data_unit(double x, int exponent) {
   return exponent == 0 ? x : ldexp(ldexp(x, exponent), -exponent);
+}
+
+double cpb_lower_in_unit(double x, int exponent) {
+  double scaled = ldexp(x, exponent);
+  if (isinf(scaled)) return NAN;
+  return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
+}
+
+void cpb_set_center(const double *origin, const double *point, int exponent, size_t d, double *center) {
+  for (size_t j = 0; j < d; j++) center[j] = cpb_in_data_unit(origin[j] + point[j], exponent);
 }
 
 /* Two factors, because a single one may overflow. */
@@ -61,6 +72,11 @@ void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, 
     else
       for (size_t j = 0; j < count; j++) row[offset + j] = chunk[j];
   }
+}
+
+void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row) {
+  cpb_scaled_row(loops, x, exponent, i, row);
+  loops->axpby(1, row, -1, c, row, x.cols);
 }
 
 /* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all

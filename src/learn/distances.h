@@ -19,6 +19,16 @@ double cpb_in_data_unit(double x, int exponent);
 /* x 2^-exponent where 2^-exponent itself may overflow. */
 double cpb_scaled(double x, int exponent);
 
+/* row = 2^-exponent x_i - c */
+void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row);
+
+/* center = origin + point, d doubles that are also doubles in the unit of the data. */
+void cpb_set_center(const double *origin, const double *point, int exponent, size_t d, double *center);
+
+/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
+ * the gap. */
+double cpb_lower_in_unit(double x, int exponent);
+
 typedef struct cpb_svdd_rows {
   cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
   int exponent;   /* 0 unless squares of differences leave the safe range of double */

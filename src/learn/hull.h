@@ -54,6 +54,16 @@ void cpb_hull_free(cpb_hull *hull);
  * (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);
 
+/* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
+ * of it for the first column. */
+typedef struct cpb_hull_column {
+  const double *p;
+  double q, cap, weight;
+  uint64_t tag;
+} cpb_hull_column;
+
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better);
+
 /* A lower bound of the exact value of these weights, for columns with q = |p|^2 or a mean of such: `value` minus
  * what rounding can have added to it. q may have been rounded as a product of p is, and p as a difference; other
  * rounding errors of the columns are up to the caller. */
@@ -66,21 +76,5 @@ double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, ui
 /* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, and of a
  * sum over groups and this many blocks of rows. */
 double cpb_sum_error(size_t d, size_t blocks);
-
-typedef struct cpb_margin {
-  /* the problem, set by the caller */
-  const cpb_loops *loops;
-  size_t d, count;
-  const double *rows;  /* count rows p of d */
-  const double *cap;   /* theirs */
-  size_t first;        /* the row taken in part at the start; all others are full or empty */
-  cpb_hull_full fixed; /* the fixed part; its point is the caller's and is modified */
-  double tolerance;    /* rows may stay on the wrong side of the edge by this share of it */
-  /* the result */
-  double *weight; /* count numbers: a start, then the solution */
-  double *point;  /* d coordinates, of the fixed part and the rows together */
-} cpb_margin;
-
-cpb_status cpb_margin_solve(cpb_margin *margin);
 
 #endif

@@ -1,7 +1,6 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,17 +102,11 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   return CPB_OK;
 }
 
-double cpb_svdd_lower_in_unit(double x, int exponent) {
-  double scaled = ldexp(x, exponent);
-  if (isinf(scaled)) return NAN;
-  return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
-}
-
 /* Converts everything back to the unit of the data; squares may overflow there. */
 static void to_data_unit(cpb_svdd_report *report, int exponent) {
   report->radius = ldexp(report->radius, exponent);
   report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = cpb_svdd_lower_in_unit(report->lower_bound, 2 * exponent);
+  report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
 /* C w_i, at most 1. Divides first: the product nu sum may underflow. */
