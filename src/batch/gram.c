@@ -4,7 +4,7 @@
 #include "batch/row_state.h"
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
-#include "geometry/product_pair.h"
+#include "geometry/products.h"
 
 typedef struct gram_job {
   const cpb_loops *loops;
@@ -25,13 +25,13 @@ static double at_least_0(double value) { return value < 0 ? 0 : value; }
 static void embed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                            double *z) {
   double w = job->w, s = job->s, xx = job->x.norm2[row], xu = along(job->x, row);
-  double Qx = cpb_pair_lift_norm2(xx, xu, w, s);
+  double Qx = cpb_lift_norm2(xx, xu, w, s);
   for (size_t i = 0; i < count; i++) {
     double yy = job->y.norm2[offset + i], yu = along(job->y, offset + i);
-    double Qy = cpb_pair_lift_norm2(yy, yu, w, s);
-    double D = cpb_pair_lift_dist2(at_least_0((xx - g[i]) + (yy - g[i])), xu, yu, w);
-    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_embedded_product(D, Qx, Qy, s)
-                                       : cpb_pair_embedded_dist2(D, Qx, Qy, s);
+    double Qy = cpb_lift_norm2(yy, yu, w, s);
+    double D = cpb_lift_dist2(at_least_0((xx - g[i]) + (yy - g[i])), xu, yu, w);
+    z[i] =
+        job->result == CPB_PRODUCTS ? cpb_embedded_product(D, Qx, Qy, s) : cpb_embedded_dist2(D, Qx, Qy, s);
   }
 }
 
@@ -41,8 +41,8 @@ static void unembed_elements_upright(const gram_job *job, size_t row, size_t off
   double s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
   for (size_t i = 0; i < count; i++) {
     double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
-    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_original_product(g[i], x0, y0, rise_x, rise_y, s)
-                                       : cpb_pair_original_dist2(at_least_0(2 - 2 * g[i]), rise_x, rise_y, s);
+    z[i] = job->result == CPB_PRODUCTS ? cpb_original_product(g[i], x0, y0, rise_x, rise_y, s)
+                                       : cpb_original_dist2(at_least_0(2 - 2 * g[i]), rise_x, rise_y, s);
   }
 }
 
@@ -52,8 +52,8 @@ static void unembed_elements(const gram_job *job, size_t row, size_t offset, siz
   for (size_t i = 0; i < count; i++) {
     double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
     z[i] = job->result == CPB_PRODUCTS
-               ? cpb_pair_original_product_pole(g[i], x0, y0, rise_x, rise_y, w, s)
-               : cpb_pair_original_dist2_pole(at_least_0(2 - 2 * g[i]), x0, y0, rise_x, rise_y, w, s);
+               ? cpb_original_product_pole(g[i], x0, y0, rise_x, rise_y, w, s)
+               : cpb_original_dist2_pole(at_least_0(2 - 2 * g[i]), x0, y0, rise_x, rise_y, w, s);
   }
 }
 

@@ -425,3 +425,8 @@ cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *e
   *out = map;
   return CPB_OK;
 }
+
+cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map, cpb_error *error) {
+  cpb_map_options options = {.size = sizeof options, .d = d, .s = s, .center = center};
+  return cpb_map_new(&options, map, error);
+}

@@ -198,28 +198,18 @@ cpb_status cpb_map_one_apply(const cpb_map_one *one, const void *in, void *out, 
   return cpb_first_fault_report(&fault, job.embedding ? "x" : "y", error);
 }
 
-static cpb_status new_plain_map(size_t d, double s, cpb_map **map, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = d;
-  options.s = s;
-  return cpb_map_new(&options, map, error);
-}
-
 cpb_status cpb_embed(cpb_view x, cpb_out y, double s, cpb_error *error) {
   cpb_map *map;
-  cpb_status status = new_plain_map(x.cols, s, &map, error);
-  if (status != CPB_OK) return status;
-  status = cpb_map_embed(map, x, y, NULL, error);
+  cpb_status status = cpb_map_plain(x.cols, s, NULL, &map, error);
+  if (status == CPB_OK) status = cpb_map_embed(map, x, y, NULL, error);
   cpb_map_free(map);
   return status;
 }
 
 cpb_status cpb_unembed(cpb_view y, cpb_out x, double s, cpb_error *error) {
   cpb_map *map;
-  cpb_status status = new_plain_map(x.cols, s, &map, error);
-  if (status != CPB_OK) return status;
-  status = cpb_map_unembed(map, y, x, NULL, error);
+  cpb_status status = cpb_map_plain(x.cols, s, NULL, &map, error);
+  if (status == CPB_OK) status = cpb_map_unembed(map, y, x, NULL, error);
   cpb_map_free(map);
   return status;
 }

@@ -28,6 +28,9 @@ struct cpb_map {
   double numbers[];
 };
 
+/* S about a centre, NULL for 0, with the pole e. */
+cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map, cpb_error *error);
+
 /* One row of a map with any centre, pole and reflection, of any dtype; also handles the rows that the special
  * loops decline. `row` counts in x and y. Not for whitened maps: their rows are processed in blocks. */
 typedef struct cpb_map_rows cpb_map_rows;

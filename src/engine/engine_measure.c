@@ -26,18 +26,8 @@ struct cpb_engine_report {
   cpb_engine_trial trials[TRIALS];
 };
 
-static const cpb_engine_options defaults = {.size = sizeof(cpb_engine_options),
-                                            .k = 10,
-                                            .candidates = 100,
-                                            .metric = CPB_COSINE,
-                                            .sample = 100000,
-                                            .queries = 1000,
-                                            .seeds = 3,
-                                            .first = 10000};
-
-void cpb_engine_options_init(cpb_engine_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_engine_options, .size = sizeof(cpb_engine_options), .k = 10, .candidates = 100,
+             .metric = CPB_COSINE, .sample = 100000, .queries = 1000, .seeds = 3, .first = 10000)
 
 void cpb_engine_report_free(cpb_engine_report *report) { free(report); }
 
@@ -59,18 +49,6 @@ typedef struct measuring {
 
 /* ---- rows ---- */
 
-/* The `most` rows with the smallest hashes of their numbers. */
-static cpb_status choose(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample, cpb_view *chosen,
-                         cpb_error *error) {
-  cpb_row_sample_init(sample, most, rows.cols * cpb_dtype_size(rows.dtype), seed);
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(sample, i, cpb_view_slice(rows, i, 1).data, error);
-  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
-  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
-  return status;
-}
-
 /* Without queries, the last rows of the sample are the queries and are not part of the base. */
 static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb_error *error) {
   cpb_survey *s = &m->all;
@@ -78,12 +56,13 @@ static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb
   size_t most = m->o.sample + held < base.rows ? m->o.sample + held : base.rows;
   cpb_status status = CPB_OK;
   s->base = base;
-  if (most < base.rows || held > 0) status = choose(base, most, m->o.seed, &m->rows, &s->base, error);
+  if (most < base.rows || held > 0)
+    status = cpb_row_sample_draw(&m->rows, base, most, m->o.seed, &s->base, error);
   if (status != CPB_OK) return status;
   if (queries.rows > 0) {
     s->queries = queries;
     return queries.rows > m->o.queries
-               ? choose(queries, m->o.queries, m->o.seed, &m->asking, &s->queries, error)
+               ? cpb_row_sample_draw(&m->asking, queries, m->o.queries, m->o.seed, &s->queries, error)
                : CPB_OK;
   }
   s->queries = cpb_view_slice(s->base, s->base.rows - held, held);
@@ -112,7 +91,8 @@ static bool has_first_round(const measuring *m) {
 static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *error) {
   m->first = m->all;
   m->first.kth = NULL;
-  cpb_status status = choose(m->all.base, m->o.first, ~m->o.seed, &m->first_rows, &m->first.base, error);
+  cpb_status status =
+      cpb_row_sample_draw(&m->first_rows, m->all.base, m->o.first, ~m->o.seed, &m->first.base, error);
   double share = (double)m->first.base.rows / (double)m->all.base.rows;
   size_t fewer = (size_t)ceil((double)m->all.candidates * share);
   m->first.candidates = fewer > 2 * m->o.k ? fewer : 2 * m->o.k;

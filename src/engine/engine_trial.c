@@ -8,6 +8,7 @@
 #include "core/median.h"
 #include "core/rows.h"
 #include "engine/engine_input.h"
+#include "recommend/recipe.h"
 
 cpb_status cpb_survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows, k = s->k;
@@ -127,8 +128,8 @@ static cpb_status ask_forms(const stored *of, const cpb_way *w, size_t count, ui
   if (asked == NULL) return cpb_fail_memory(error, "%zu queries", n);
   cpb_status status = CPB_OK;
   for (size_t form = 0; form < w->forms && status == CPB_OK; form++)
-    status = cpb_engine_queries(of->transform, of->s->queries, w->radii[form], true, asked + form * n * cols,
-                                exec, error);
+    status = cpb_prepare_queries(of->transform, of->s->queries, NULL, w->radii[form], true,
+                                 asked + form * n * cols, exec, error);
   if (status == CPB_OK) status = ask(of, asked, w->forms * n, count, ids, cost, exec, error);
   free(asked);
   return status;
@@ -173,7 +174,7 @@ static cpb_status ask_again(const stored *of, const double *radii, size_t count,
   float *asked = malloc(s->queries.rows * cpb_transform_cols(of->transform) * sizeof *asked);
   if (asked == NULL) return cpb_fail_memory(error, "%zu queries", s->queries.rows);
   cpb_engine_cost second = {NAN, NAN, NAN, 0};
-  cpb_status status = cpb_engine_balls(of->transform, s->queries, radii, true, asked, exec, error);
+  cpb_status status = cpb_prepare_queries(of->transform, s->queries, radii, 0, true, asked, exec, error);
   if (status == CPB_OK) status = ask(of, asked, s->queries.rows, count, ids, &second, exec, error);
   cost->seconds += second.seconds;
   cost->query += second.query;
@@ -205,7 +206,10 @@ static cpb_status build_and_ask(const cpb_survey *s, const cpb_way *w, uint64_t 
   stored of = {.s = s, .seed = w->seed};
   cpb_status status = make_transform(s, w, &transform, exec, error);
   of.transform = transform;
-  if (status == CPB_OK) status = cpb_engine_rows(transform, s->base, true, &of.rows, exec, error);
+  if (status == CPB_OK) of.rows = malloc(s->base.rows * cpb_transform_cols(transform) * sizeof *of.rows);
+  if (status == CPB_OK)
+    status = of.rows == NULL ? cpb_fail_memory(error, "%zu transformed rows", s->base.rows)
+                             : cpb_prepare_rows(transform, s->base, true, of.rows, exec, error);
   if (status == CPB_OK)
     status = w->twice ? ask_twice(&of, w, ids, cost, exec, error)
                       : ask_forms(&of, w, s->candidates, ids, cost, exec, error);

@@ -58,4 +58,9 @@ static inline void cpb_report_least(_Atomic size_t *least, size_t number) {
   }
 }
 
+/* task(arg, i, error) for each i < tasks: the error of the first task that fails, which is run again for its message. */
+cpb_status cpb_exec_try(const cpb_exec *exec, size_t tasks,
+                        cpb_status (*task)(void *arg, size_t i, cpb_error *error), void *arg,
+                        cpb_error *error);
+
 #endif

@@ -55,7 +55,7 @@ double cpb_question_distance(const cpb_question_point *point, const double *y);
  * "norm" is |W(q-m)| on the sphere and |z| under a lift. */
 
 typedef struct cpb_reading {
-  const cpb_map *map; /* one of the two */
+  const cpb_map *map; /* NULL under a lift */
   const cpb_transform *lift;
   size_t d, cols;
   double r; /* radius of the queries on the sphere; 0: points */
@@ -126,6 +126,10 @@ double cpb_row_look_error(const cpb_row_look *look, const cpb_reading *reading, 
 cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
                            cpb_error *error);
 
+/** cpb_query_caps for balls of one radius. */
+cpb_status cpb_query_balls(const cpb_map *map, cpb_view queries, double r, cpb_out p, const cpb_exec *exec,
+                           cpb_error *error);
+
 /** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
  *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
  *  rise   1+y0 of the row, by cpb_rise
@@ -186,16 +190,5 @@ cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, cons
 /** The median; for an even number the mean of the two in the middle; 0 if enough rows are duplicates.
  * EINVAL if the base has fewer than k rows. */
 cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
-
-/* ---- Ranks candidates by rows that are all in memory. ---- */
-
-/** cpb_rerank from embedded rows alone, without the data.                                          T13
- *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  map        of the embedding; pole e, no reflection. Distances are in its metric
- *  embedded   rows of d+1, computed by this map. Their rounding limits the accuracy: the error of |x-q| is about
- *             2u s of their type for rows of |x| <= s. */
-cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
-                               const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                               const cpb_exec *exec, cpb_error *error);
 
 #endif

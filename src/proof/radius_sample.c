@@ -4,6 +4,7 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
+#include "loop/chunk.h"
 #include "scale/row_sample.h"
 #include "proof/proof_parts.h"
 #include "search/search_object.h"
@@ -42,8 +43,7 @@ void cpb_radius_sample_free(cpb_radius_sample *sample) {
 static void to_metric(const cpb_map *map, cpb_view rows, size_t row, double *x, double *z) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = map->options.d;
-  cpb_view at = cpb_view_slice(rows, row, 1);
-  loops->widen[at.dtype](at.data, d, map->whiten != NULL ? x : z);
+  cpb_row_widen(rows, row, map->whiten != NULL ? x : z);
   for (size_t i = 0; map->whiten != NULL && i < d; i++) z[i] = loops->dot(map->whiten + i * d, x, d);
 }
 

@@ -17,28 +17,16 @@
 #include "recommend/choice.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
-  switch (goal) {
-  case CPB_GOAL_MEAN: return "mean";
-  case CPB_GOAL_MEDIAN: return "median";
-  case CPB_GOAL_HEMISPHERE: return "hemisphere";
-  case CPB_GOAL_SPREAD: return "spread";
-  case CPB_GOAL_RECALL: return "recall";
-  }
-  return "unknown";
+  static const char *const names[CPB_GOALS] = {[CPB_GOAL_MEAN] = "mean",
+                                               [CPB_GOAL_MEDIAN] = "median",
+                                               [CPB_GOAL_HEMISPHERE] = "hemisphere",
+                                               [CPB_GOAL_SPREAD] = "spread",
+                                               [CPB_GOAL_RECALL] = "recall"};
+  return (unsigned)goal < CPB_GOALS ? names[goal] : "unknown";
 }
 
-static const cpb_goal_options defaults = {.size = sizeof(cpb_goal_options),
-                                          .goal = CPB_GOAL_MEAN,
-                                          .target = 0.99,
-                                          .k = 10,
-                                          .queries = 1000,
-                                          .norm_mean = NAN,
-                                          .norm_median = NAN,
-                                          .norm_max = NAN};
-
-void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_goal_options, .size = sizeof(cpb_goal_options), .goal = CPB_GOAL_MEAN, .target = 0.99,
+             .k = 10, .queries = 1000, .norm_mean = NAN, .norm_median = NAN, .norm_max = NAN)
 
 static const double right_angle = 0x1.921fb54442d18p+0;
 

@@ -126,7 +126,8 @@ static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
   measurement *m = arg;
   float *rows = has_stopped(m) ? NULL : rows_of_floats(m, count);
   if (rows == NULL) return;
-  cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
+  cpb_prepare_rows(m->job->recipe->transform, cpb_view_slice(m->job->base, first, count), true, rows, NULL,
+                   NULL);
   float largest = largest_of(rows, count * m->cols);
   uint32_t bits, known = atomic_load(&m->largest);
   memcpy(&bits, &largest, sizeof bits); /* non-negative floats are ordered like their bits */
@@ -150,7 +151,8 @@ static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error)
   const cpb_rank_job *job = m->job;
   m->queries[form] = malloc(job->queries.rows * m->cols * sizeof **m->queries);
   if (m->queries[form] == NULL) return cpb_fail_memory(error, "%zu queries", job->queries.rows);
-  return cpb_recipe_queries(job->recipe, job->queries, form == 1 ? job->radius : 0, m->queries[form], error);
+  return cpb_prepare_queries(job->recipe->transform, job->queries, NULL, form == 1 ? job->radius : 0,
+                             form == 0, m->queries[form], NULL, error);
 }
 
 static void pack_queries(const measurement *m, const contest *c, float *coded) {
@@ -264,7 +266,8 @@ static void score_query(void *arg, size_t block, size_t query, size_t one) {
   float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
   if (gathered != NULL && rows != NULL && coded != NULL && starts != NULL) {
     gather_rows(base, truth->ids + query * truth->most, count, gathered);
-    cpb_recipe_base(m->job->recipe, cpb_rows(gathered, base.dtype, count, base.cols), rows);
+    cpb_prepare_rows(m->job->recipe->transform, cpb_rows(gathered, base.dtype, count, base.cols), true, rows,
+                     NULL, NULL);
     score_members(m, query, rows, coded, starts);
   } else
     atomic_store(&m->no_memory, true);
@@ -329,7 +332,8 @@ static void count_block(void *arg, size_t block, size_t first, size_t count) {
   float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
   uint32_t *ahead = malloc(CPB_PANEL_COLS * (m->job->truth->most + 1) * sizeof *ahead);
   if (rows != NULL && coded != NULL && starts != NULL && ahead != NULL) {
-    cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
+    cpb_prepare_rows(m->job->recipe->transform, cpb_view_slice(m->job->base, first, count), true, rows, NULL,
+                     NULL);
     for (size_t i = 0; i < m->count; i++) {
       const contest *c = &m->contests[i];
       if (i == 0 || c->engine != m->contests[i - 1].engine)
@@ -391,7 +395,7 @@ static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error
 
 cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
                              cpb_error *error) {
-  size_t cols = cpb_recipe_cols(job->recipe);
+  size_t cols = cpb_transform_cols(job->recipe->transform);
   measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
   cpb_status status = prepare(&m, exec, error);
   if (status == CPB_OK && !has_stopped(&m)) {

@@ -19,20 +19,13 @@
 #include "recommend/verdict.h"
 
 const char *cpb_engine_name(cpb_engine engine) {
-  switch (engine) {
-  case CPB_ENGINE_FLOAT: return "float";
-  case CPB_ENGINE_INT8: return "int8";
-  case CPB_ENGINE_BITS: return "bits";
-  }
-  return "unknown";
+  static const char *const names[CPB_ENGINES] = {
+      [CPB_ENGINE_FLOAT] = "float", [CPB_ENGINE_INT8] = "int8", [CPB_ENGINE_BITS] = "bits"};
+  return (unsigned)engine < CPB_ENGINES ? names[engine] : "unknown";
 }
 
-static const cpb_recommend_options defaults = {
-    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000, .metric = -1};
-
-void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_recommend_options, .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000,
+             .queries = 1000, .metric = -1)
 
 void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
 
@@ -53,19 +46,6 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
 
 /* ---- rows ---- */
 
-/* At most `most` rows, chosen by the hash of their number. */
-static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
-                              cpb_view *chosen, cpb_error *error) {
-  size_t bytes = rows.cols * cpb_dtype_size(rows.dtype), stride = rows.stride * cpb_dtype_size(rows.dtype);
-  cpb_row_sample_init(sample, most, bytes, seed);
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(sample, i, (const char *)rows.data + i * stride, error);
-  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
-  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
-  return status;
-}
-
 /* What is being measured. */
 typedef struct survey {
   const cpb_recommend_options *options;
@@ -84,10 +64,11 @@ static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *
   bool asked = queries.rows > 0;
   s->base = base;
   s->queries = asked ? queries : base;
-  if (base.rows > o->sample) status = choose_rows(base, o->sample, o->seed, &s->base_sample, &s->base, error);
+  if (base.rows > o->sample)
+    status = cpb_row_sample_draw(&s->base_sample, base, o->sample, o->seed, &s->base, error);
   if (status == CPB_OK && (!asked || queries.rows > o->queries))
-    status =
-        choose_rows(asked ? queries : s->base, o->queries, o->seed, &s->query_sample, &s->queries, error);
+    status = cpb_row_sample_draw(&s->query_sample, asked ? queries : s->base, o->queries, o->seed,
+                                 &s->queries, error);
   return status;
 }
 
@@ -173,10 +154,15 @@ static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error)
 
 /* ---- measuring ---- */
 
+/* Forms of its queries: points, and on the sphere balls. */
+static size_t forms_of(const cpb_recipe *recipe) {
+  return recipe->transform == NULL ? 0 : recipe->kind == CPB_TRANSFORM_SPHERE ? 2 : 1;
+}
+
 static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *out, const cpb_exec *exec,
                                  cpb_error *error) {
   const cpb_recipe *of = &s->recipes[recipe];
-  size_t numbers = s->truth.queries * s->truth.k, forms = of->map != NULL ? 2 : 1;
+  size_t numbers = s->truth.queries * s->truth.k, forms = forms_of(of);
   cpb_rank_job job = {.base = s->base,
                       .queries = s->queries,
                       .truth = &s->truth,
@@ -192,21 +178,17 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     /* A ball of radius 0 is the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
-    row->sphere = of->map != NULL;
+    row->sphere = forms == 2;
     row->kind = of->kind;
     row->name = cpb_transform_about(of->kind).name;
     row->metric = of->metric;
     row->scale = of->s;
     row->index = (cpb_engine)engine;
     row->ball = form == 1;
-    cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
+    cpb_verdict_measure(out, row, of_form, numbers, cpb_transform_cols(of->transform));
   }
   free(memory);
   return status;
-}
-
-static size_t forms_of(const cpb_recipe *recipe) {
-  return recipe->map != NULL ? 2 : recipe->transform != NULL ? 1 : 0;
 }
 
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/map.h"
+#include "batch/map_object.h"
 #include "capball/advanced/feed.h"
 #include "capball/search.h"
 #include "core/best.h"
@@ -281,14 +281,10 @@ static cpb_status embed_rows(const cpb_directions *x, const double *center, int 
   for (size_t i = 0; i < x->n; i++)
     for (size_t k = 0; k < d; k++)
       y[i * (d + 1) + k] = x->unit[i * x->stride + k] - (center == NULL ? 0 : ldexp(center[k], shift));
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = d;
-  options.s = fmin(fmax(s, 0x1p-500), 0x1p500);
-  cpb_map *map = NULL;
+  cpb_map *map;
   cpb_view from = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d, .stride = d + 1};
   cpb_out to = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d + 1, .stride = d + 1};
-  cpb_status status = cpb_map_new(&options, &map, error);
+  cpb_status status = cpb_map_plain(d, fmin(fmax(s, 0x1p-500), 0x1p500), NULL, &map, error);
   if (status == CPB_OK) status = cpb_map_embed(map, from, to, exec, error);
   cpb_map_free(map);
   return status;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "batch/map_object.h"
 #include "batch/row_state.h"
 #include "core/elementary.h"
 #include "core/fail.h"
@@ -32,19 +33,8 @@ enum {
   HALVINGS = 5,          /* of an angle that did not improve the worst pair, before giving up */
 };
 
-static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training),
-                                             .bits = 256,
-                                             .s = 1,
-                                             .starts = 16,
-                                             .jitter = NAN,
-                                             .strength = 1,
-                                             .max_steps = 1000,
-                                             .tolerance = NAN,
-                                             .factors = CPB_F16};
-
-void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
-  cpb_sized_init(training, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1, .starts = 16,
+             .jitter = NAN, .strength = 1, .max_steps = 1000, .tolerance = NAN, .factors = CPB_F16)
 
 typedef struct training {
   const cpb_sketch_training *o;
@@ -522,12 +512,7 @@ static cpb_status check_rows(cpb_view x, cpb_error *error) {
 }
 
 static cpb_status train(training *t) {
-  cpb_map_options map;
-  cpb_map_options_init(&map, sizeof map);
-  map.d = t->x.cols;
-  map.s = t->o->s;
-  map.center = t->o->center;
-  cpb_status status = cpb_map_new(&map, &t->map, t->error);
+  cpb_status status = cpb_map_plain(t->x.cols, t->o->s, t->o->center, &t->map, t->error);
   bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
   if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
   t->now = (cpb_sketch_point){0};
