@@ -78,12 +78,6 @@ static int distance(const ranking *r, const asked *a, size_t row, double *value)
   return isnan(*value) ? CPB_FAULT_NAN : 0;
 }
 
-static void meet_foreign(ranking *r, uint64_t id) {
-  uint64_t known = atomic_load(&r->foreign);
-  while (id > known && !atomic_compare_exchange_weak(&r->foreign, &known, id)) {
-  }
-}
-
 static void rank_query(ranking *r, size_t query, asked *a) {
   cpb_best best = {r->k, 0, a->entries};
   if (!ask(r, query, a)) return;
@@ -92,7 +86,7 @@ static void rank_query(ranking *r, size_t query, asked *a) {
     uint64_t id = r->candidates[query * r->count + i].id;
     double value;
     if (id >= r->base.rows) {
-      meet_foreign(r, id);
+      cpb_report_largest(&r->foreign, id);
       return;
     }
     if (meet_again(a, id)) {

@@ -62,7 +62,7 @@ typedef struct measurement {
   float *queries[2]; /* by form; NULL: not used */
   size_t count;      /* of contests */
   contest contests[CONTESTS];
-  _Atomic uint32_t largest; /* bits of the largest coordinate of a base row */
+  _Atomic uint64_t largest; /* bits of the largest coordinate of a base row */
   atomic_bool no_memory;
 } measurement;
 
@@ -129,17 +129,16 @@ static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
   cpb_prepare_rows(m->job->recipe->transform, cpb_view_slice(m->job->base, first, count), true, rows, NULL,
                    NULL);
   float largest = largest_of(rows, count * m->cols);
-  uint32_t bits, known = atomic_load(&m->largest);
+  uint32_t bits;
   memcpy(&bits, &largest, sizeof bits); /* non-negative floats are ordered like their bits */
-  while (bits > known && !atomic_compare_exchange_weak(&m->largest, &known, bits)) {
-  }
+  cpb_report_largest(&m->largest, bits);
   free(rows);
 }
 
 static void find_factor(measurement *m, const cpb_exec *exec) {
   cpb_blocks blocks = {m->job->base.rows, m->per_block, look_at_block, m};
   cpb_blocks_run(&blocks, exec);
-  uint32_t bits = atomic_load(&m->largest);
+  uint32_t bits = (uint32_t)atomic_load(&m->largest);
   float largest;
   memcpy(&largest, &bits, sizeof largest);
   m->factor = int8_factor(largest);
