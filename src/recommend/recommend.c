@@ -10,6 +10,7 @@
 #include "capball/search.h"
 #include "core/fail.h"
 #include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
@@ -56,6 +57,7 @@ typedef struct survey {
   cpb_statistics_result facts;
   double spread;
   cpb_recipe recipes[CPB_RECIPES];
+  cpb_memory memory; /* of the truth */
 } survey;
 
 static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *error) {
@@ -74,24 +76,6 @@ static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *
 
 /* ---- the truth ---- */
 
-static cpb_status new_truth(cpb_truth *t, size_t queries, size_t k, size_t most, cpb_error *error) {
-  *t = (cpb_truth){.queries = queries, .k = k, .most = most};
-  t->count = calloc(queries, sizeof *t->count);
-  t->ids = calloc(queries * most, sizeof *t->ids);
-  t->self = calloc(queries, sizeof *t->self);
-  t->kth = calloc(queries, sizeof *t->kth);
-  if (t->count == NULL || t->ids == NULL || t->self == NULL || t->kth == NULL)
-    return cpb_fail_memory(error, "%zu neighbours of %zu queries", most, queries);
-  return CPB_OK;
-}
-
-static void free_truth(cpb_truth *t) {
-  free(t->count);
-  free(t->ids);
-  free(t->self);
-  free(t->kth);
-}
-
 /* The hits of one query without itself, up to the distance of the k-th. */
 static void take_hits(cpb_truth *t, size_t query, const cpb_hit *hits, size_t count) {
   bool alone = t->self[query] == UINT64_MAX; /* else it is its own nearest, or ties with it */
@@ -105,12 +89,20 @@ static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_er
   cpb_truth *t = &s->truth;
   size_t queries = s->queries.rows, k = s->options->k, own = asked ? 0 : 1;
   size_t others = s->base.rows - own, most = 2 * k < others ? 2 * k : others, wanted = most + own;
-  cpb_status status = new_truth(t, queries, k, most, error);
-  if (status != CPB_OK) return status;
   cpb_hit *hits = malloc(queries * wanted * sizeof *hits);
-  if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
+  *t = (cpb_truth){.queries = queries,
+                   .k = k,
+                   .most = most,
+                   .count = cpb_memory_zeros(&s->memory, queries, sizeof *t->count),
+                   .ids = cpb_memory_zeros(&s->memory, queries, most * sizeof *t->ids),
+                   .self = cpb_memory_zeros(&s->memory, queries, sizeof *t->self),
+                   .kth = cpb_memory_zeros(&s->memory, queries, sizeof *t->kth)};
+  if (hits == NULL || s->memory.failed) {
+    free(hits);
+    return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
+  }
   for (size_t q = 0; q < queries; q++) t->self[q] = asked ? UINT64_MAX : s->query_sample.ids[q];
-  status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
+  cpb_status status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
   for (size_t q = 0; q < queries && status == CPB_OK; q++) take_hits(t, q, hits + q * wanted, wanted);
   free(hits);
   return status;
@@ -246,7 +238,7 @@ cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_op
   cpb_row_sample_free(&s.base_sample);
   cpb_row_sample_free(&s.query_sample);
   cpb_statistics_free(s.statistics);
-  free_truth(&s.truth);
+  cpb_memory_free(&s.memory);
   if (status == CPB_OK)
     *recommendation = made;
   else

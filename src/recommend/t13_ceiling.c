@@ -16,8 +16,9 @@
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "scale/directions.h"
@@ -69,9 +70,8 @@ static cpb_status take_hits(cpb_search *search, size_t query, found_rows *to, cp
   if (status != CPB_OK) return status;
   size_t at = to->start[query], wanted = at + count;
   if (wanted > to->room) {
-    uint64_t *id = realloc(to->id, 2 * wanted * sizeof *id);
-    if (id == NULL) return cpb_fail_memory(error, "%zu candidates", 2 * wanted);
-    to->id = id;
+    if (!cpb_resize(&to->id, 2 * wanted, sizeof *to->id))
+      return cpb_fail_memory(error, "%zu candidates", 2 * wanted);
     to->room = 2 * wanted;
   }
   for (size_t i = 0; i < count; i++) to->id[at + i] = hits[i].id;
@@ -197,10 +197,12 @@ static double count_found(const ceiling_job *job, const candidates *c, double s2
 static void ask(void *argument, size_t i) {
   ceiling_job *job = argument;
   size_t most = most_candidates(job, i);
-  bool *is_candidate = malloc(job->x->n * sizeof *is_candidate);
-  candidates c = {0, malloc(most * sizeof *c.id), malloc(most * sizeof *c.distance2)};
-  cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
-  if (is_candidate == NULL || c.id == NULL || c.distance2 == NULL || near.entry == NULL) {
+  cpb_memory memory = {0};
+  bool *is_candidate = cpb_memory_take(&memory, job->x->n, sizeof *is_candidate);
+  candidates c = {0, cpb_memory_take(&memory, most, sizeof *c.id),
+                  cpb_memory_take(&memory, most, sizeof *c.distance2)};
+  cpb_best near = {job->k, 0, cpb_memory_take(&memory, job->k, sizeof *near.entry)};
+  if (memory.failed) {
     atomic_store(&job->out_of_memory, 1);
   } else {
     fill_candidates(job, i, is_candidate, &c);
@@ -208,10 +210,7 @@ static void ask(void *argument, size_t i) {
     double limit = near.entry[0].key, *found = job->found + (job->first + i) * job->scales;
     for (size_t k = 0; k < job->scales; k++) found[k] = count_found(job, &c, job->s2[k], limit, &near);
   }
-  free(is_candidate);
-  free(c.id);
-  free(c.distance2);
-  free(near.entry);
+  cpb_memory_free(&memory);
 }
 
 static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
@@ -261,8 +260,7 @@ static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
   double largest = 0;
   for (size_t i = 0; i < x->n; i++) {
     double *row = x->unit + i * x->stride;
-    cpb_loops_here()->widen[rows.dtype](
-        (const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), x->d, row);
+    cpb_row_widen(rows, i, row);
     for (size_t k = 0; k < x->d; k++) largest = fmax(largest, fabs(row[k]));
   }
   int shift = largest > 0 ? -ilogb(largest) : 0;
