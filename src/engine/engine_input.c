@@ -12,7 +12,7 @@
 typedef struct measuring {
   cpb_view base, queries;
   const uint64_t *ids;
-  size_t count;
+  size_t stride, count;
   cpb_hit *hits;
 } measuring;
 
@@ -25,7 +25,7 @@ static cpb_status measure_query(void *arg, size_t query, cpb_error *error) {
   if (q == NULL) return cpb_fail_memory(error, "a row");
   cpb_row_widen(m->queries, query, q);
   for (size_t i = 0; i < m->count; i++) {
-    uint64_t id = m->ids[query * m->count + i];
+    uint64_t id = m->ids[query * m->stride + i];
     hits[i] = (cpb_hit){id, INFINITY};
     if (id == CPB_NO_ROW) continue;
     cpb_row_widen(m->base, (size_t)id, x);
@@ -37,8 +37,9 @@ static cpb_status measure_query(void *arg, size_t query, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status cpb_engine_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
-                                cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
-  measuring m = {.base = base, .queries = queries, .ids = ids, .count = count, .hits = hits};
+cpb_status cpb_engine_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t stride,
+                                size_t count, cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
+  measuring m = {
+      .base = base, .queries = queries, .ids = ids, .stride = stride, .count = count, .hits = hits};
   return cpb_exec_try(exec, queries.rows, measure_query, &m, error);
 }

@@ -5,8 +5,9 @@
 #include "capball/exec.h"
 #include "capball/search.h"
 
-/* hits[i*count ..]: the candidates of query i by ascending distance |x-q|, inf where there is none. */
-cpb_status cpb_engine_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t count,
-                                cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
+/* hits[i*count ..]: the first `count` candidates of query i, from ids[i*stride], by ascending distance |x-q|; inf where
+ * there is none. */
+cpb_status cpb_engine_distances(cpb_view base, cpb_view queries, const uint64_t *ids, size_t stride,
+                                size_t count, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
 
 #endif

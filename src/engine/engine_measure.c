@@ -107,42 +107,38 @@ static int effort(const cpb_engine_trial *trial) {
   return 4 * (int)trial->kind + 2 * trial->twice + (trial->radius > 0);
 }
 
-typedef bool trial_test(const cpb_engine_trial *trial, const void *arg);
-
 /* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
 static bool is_close(const measuring *m, const double *to, const double *trial) {
   double error, behind = cpb_mean_of(to, trial, m->all.queries.rows, CPB_CHOOSING, &error);
   return behind <= error;
 }
 
+static bool is_of_all_rows(const measuring *m, size_t trial) {
+  return m->out->trials[trial].rows == m->all.base.rows;
+}
+
 /* The criterion is the share of the true k among the candidates; within its noise the higher share among the first
- * k wins, and within the noise of that the simplest. `count` if none passes. */
-static size_t best_of(const measuring *m, trial_test *passes, const void *arg) {
+ * k wins, and within the noise of that the simplest. `count` if there is none. */
+static size_t best_of(const measuring *m, bool sphere) {
   const cpb_engine_trial *trials = m->out->trials;
   const cpb_shares *shares = m->shares;
   size_t count = m->out->facts.count, best = count, first = count, pick = count;
-  for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) &&
-        (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
+  bool allowed[TRIALS];
+  for (size_t i = 0; i < count; i++) {
+    allowed[i] = is_of_all_rows(m, i) && (!sphere || trials[i].kind == CPB_TRANSFORM_SPHERE);
+    if (allowed[i] && (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
       best = i;
-  for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
-        (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
+  }
+  for (size_t i = 0; i < count; i++) {
+    allowed[i] = allowed[i] && is_close(m, shares[best].all, shares[i].all);
+    if (allowed[i] && (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
       first = i;
+  }
   for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
-        is_close(m, shares[first].first, shares[i].first) &&
+    if (allowed[i] && is_close(m, shares[first].first, shares[i].first) &&
         (pick == count || effort(&trials[i]) < effort(&trials[pick])))
       pick = i;
   return pick;
-}
-
-static bool is_of_all_rows(const cpb_engine_trial *trial, const void *arg) {
-  return trial->rows == *(const size_t *)arg;
-}
-
-static bool is_sphere_of_all_rows(const cpb_engine_trial *trial, const void *arg) {
-  return trial->kind == CPB_TRANSFORM_SPHERE && is_of_all_rows(trial, arg);
 }
 
 /* ---- rounds ---- */
@@ -208,7 +204,7 @@ static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exe
 /* Tries two more scales around the best. */
 static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, true);
   double root2 = 0x1.6a09e667f3bcdp+0;
   if (best == facts->count) return CPB_OK;
   double norms = facts->trials[best].norms;
@@ -229,7 +225,7 @@ static cpb_way way_of_trial(const measuring *m, size_t at) {
 /* The best sphere, queried again with balls of the distances found. */
 static cpb_status try_twice(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, true);
   if (best == facts->count || !(m->all.radius > 0)) return CPB_OK;
   cpb_way w = way_of_trial(m, best);
   w.twice = true;
@@ -274,17 +270,15 @@ static void mark_close(measuring *m) {
   cpb_engine_trial *trials = m->out->trials;
   size_t count = m->out->facts.count, best = m->out->facts.pick;
   for (size_t i = 0; i < count; i++)
-    if (trials[i].rows == m->all.base.rows && trials[i].choosing_rescored > trials[best].choosing_rescored)
-      best = i;
+    if (is_of_all_rows(m, i) && trials[i].choosing_rescored > trials[best].choosing_rescored) best = i;
   for (size_t i = 0; i < count; i++)
-    trials[i].close =
-        trials[i].rows == m->all.base.rows && is_close(m, m->shares[best].all, m->shares[i].all);
+    trials[i].close = is_of_all_rows(m, i) && is_close(m, m->shares[best].all, m->shares[i].all);
 }
 
 static void conclude(measuring *m) {
   cpb_engine_report *out = m->out;
   cpb_engine_facts *facts = &out->facts;
-  facts->pick = best_of(m, is_of_all_rows, &m->all.base.rows);
+  facts->pick = best_of(m, false);
   mark_close(m);
   const cpb_engine_trial *pick = &out->trials[facts->pick], *raw = &out->trials[facts->raw];
   double more = pick->rescored - raw->rescored, before = pick->recall - raw->recall;

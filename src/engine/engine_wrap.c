@@ -66,7 +66,7 @@ static cpb_status ask(wrapping *w, const double *radii, double r, const cpb_exec
   for (size_t i = 0; status == CPB_OK && i < n; i++)
     take(w->answer + i * count, count, w->ids + i * w->room, w->room);
   if (status == CPB_OK)
-    status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->hits, exec, error);
+    status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->room, w->hits, exec, error);
   return status;
 }
 

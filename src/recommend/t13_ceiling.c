@@ -343,13 +343,8 @@ static cpb_status measure(cpb_directions *x, cpb_view view, const double *center
 }
 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
-                              size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
-  return cpb_ceiling_measure(x, center, k, queries, s, count, recall, NULL, exec, error);
-}
-
-cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
-                               size_t count, double *recall, double *spread, const cpb_exec *exec,
-                               cpb_error *error) {
+                              size_t count, double *recall, double *spread, const cpb_exec *exec,
+                              cpb_error *error) {
   if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
     return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,
