@@ -172,12 +172,11 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   opened->seal = options->seal;
   opened->whole.fd = opened->whole.kept = -1;
   status = open_file(opened, path, options->format, error);
-  if (status != CPB_OK) {
+  if (status == CPB_OK)
+    *writer = opened;
+  else
     cpb_writer_free(opened);
-    return status;
-  }
-  *writer = opened;
-  return CPB_OK;
+  return status;
 }
 
 static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
