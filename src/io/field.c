@@ -340,8 +340,6 @@ static cpb_status find(const choice *c, const char *item, size_t length, size_t 
   return *first < count && *last < count && *first <= *last ? CPB_OK : refuse(c, item, length, error);
 }
 
-typedef cpb_status (*use_column)(choice *c, size_t column, cpb_error *error);
-
 static cpb_status take(choice *c, size_t column, cpb_error *error) {
   if (c->columns->place[column] != CPB_COLUMN_UNUSED)
     return cpb_file_fail(error, CPB_WHY_COLUMN_TWICE, c->path, "column %zu is wanted twice", column + 1);
@@ -349,17 +347,17 @@ static cpb_status take(choice *c, size_t column, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status leave(choice *c, size_t column, cpb_error *error) {
-  (void)error;
-  c->columns->place[column] = CPB_COLUMN_UNUSED;
-  return CPB_OK;
-}
-
-static cpb_status each(choice *c, const char *list, use_column use, cpb_error *error) {
+/* Takes the columns of a list, or leaves them out. */
+static cpb_status each(choice *c, const char *list, bool takes, cpb_error *error) {
   for (const char *item = list; list != NULL;) {
     size_t length = strcspn(item, ","), first, last;
     cpb_status status = find(c, item, length, &first, &last, error);
-    for (size_t k = first; status == CPB_OK && k <= last; k++) status = use(c, k, error);
+    for (size_t k = first; status == CPB_OK && k <= last; k++) {
+      if (takes)
+        status = take(c, k, error);
+      else
+        c->columns->place[k] = CPB_COLUMN_UNUSED;
+    }
     if (status != CPB_OK || item[length] == 0) return status;
     item += length + 1;
   }
@@ -387,8 +385,8 @@ static void close_gaps(cpb_columns *columns, size_t *order) {
 static cpb_status choose(choice *c, const cpb_reader_options *o, bool first_is_id, cpb_error *error) {
   for (size_t k = 0; k < c->columns->in_file; k++)
     c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  cpb_status status = each(c, o->columns, take, error);
-  if (status == CPB_OK) status = each(c, o->drop, leave, error);
+  cpb_status status = each(c, o->columns, true, error);
+  if (status == CPB_OK) status = each(c, o->drop, false, error);
   if (status == CPB_OK && first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
   if (status == CPB_OK) status = set_aside(c, o->id_column, CPB_COLUMN_ID, error);
   if (status == CPB_OK) status = set_aside(c, o->label_column, CPB_COLUMN_LABEL, error);

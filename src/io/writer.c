@@ -16,24 +16,19 @@
 #include "io/format.h"
 #include "io/number.h"
 
-static char *join(const char *target, const char *middle, const char *set, cpb_error *error) {
-  size_t room = strlen(target) + strlen(middle) + strlen(set) + sizeof ".capball";
+/* TARGET.capball, or TARGET:SET.capball with % for each / of the set, which was used before 0.3 for a set of an HDF5
+ * file. The caller frees it; NULL: out of memory. */
+static char *name_seal(const char *target, const char *set, cpb_error *error) {
+  const char *colon = set == NULL ? "" : ":";
+  set = set == NULL ? "" : set + strspn(set, "/");
+  size_t room = strlen(target) + strlen(set) + sizeof ":.capball";
   char *name = malloc(room);
-  if (name == NULL)
+  if (name == NULL) {
     cpb_fail_memory(error, "a name");
-  else
-    snprintf(name, room, "%s%s%s.capball", target, middle, set);
-  return name;
-}
-
-/* TARGET.capball; the caller frees it, NULL: out of memory. */
-static char *seal_beside(const char *target, cpb_error *error) { return join(target, "", "", error); }
-
-/* TARGET:SET.capball with % for each / of the set: used before 0.3 for a set of an HDF5 file. */
-static char *seal_of_set(const char *target, const char *set, cpb_error *error) {
-  char *name = join(target, ":", set + strspn(set, "/"), error);
-  if (name != NULL)
-    for (char *at = name + strlen(target); (at = strchr(at, '/')) != NULL;) *at = '%';
+    return NULL;
+  }
+  snprintf(name, room, "%s%s%s.capball", target, colon, set);
+  for (char *at = name + strlen(target); (at = strchr(at, '/')) != NULL;) *at = '%';
   return name;
 }
 
@@ -44,18 +39,18 @@ static bool is_regular(const char *path) {
 
 /* The seal of the file after following all links; *name is NULL if the file cannot have a seal. */
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
+  errno = 0;
+  *name = NULL;
   char *real = is_regular(file) ? realpath(file, NULL) : NULL;
-  bool memory = real != NULL || errno != ENOMEM;
-  *name = real != NULL ? seal_beside(real, error) : NULL;
-  if (real != NULL && *name == NULL) memory = false;
+  if (real == NULL) return errno == ENOMEM ? cpb_fail_memory(error, "a name") : CPB_OK;
+  *name = name_seal(real, NULL, error);
   free(real);
-  return memory ? CPB_OK : cpb_fail_memory(error, "a name");
+  return *name == NULL ? CPB_ENOMEM : CPB_OK;
 }
 
 static cpb_status read_beside(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
                               cpb_error *error) {
   const char *called;
-  errno = 0;
   cpb_status status = find_beside(reader->file, name, error);
   if (status != CPB_OK || *name == NULL || !is_regular(*name)) return status;
   return cpb_read_whole(*name, text, length, &called, error);
@@ -74,7 +69,6 @@ cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *l
 
 static cpb_status store_beside(const char *file, const char *text, cpb_error *error) {
   char *name;
-  errno = 0;
   cpb_status status = find_beside(file, &name, error);
   if (status != CPB_OK || name == NULL) return status;
   int lock = cpb_whole_lock(name);
@@ -289,9 +283,8 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
 
 /* A set of an HDF5 file may have a separate seal of an older version, which is removed with its rows. */
 static char *name_old_seal(const cpb_writer *writer, cpb_error *error) {
-  if (writer->format->seal == NULL) return seal_beside(writer->whole.target, error);
-  return seal_of_set(writer->whole.target, writer->set == NULL ? writer->format->default_set : writer->set,
-                     error);
+  const char *set = writer->set == NULL ? writer->format->default_set : writer->set;
+  return name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, error);
 }
 
 static cpb_status remove_seal(const char *name, cpb_error *error) {
