@@ -145,12 +145,6 @@ static cpb_status pick(cpb_reader *reader, cpb_view *block, cpb_error *error) {
   return CPB_OK;
 }
 
-static bool is_good(cpb_view block, size_t row) {
-  for (size_t k = 0; k < block.cols; k++)
-    if (!isfinite(cpb_view_at(block, row, k))) return false;
-  return true;
-}
-
 static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
   uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
   if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
@@ -168,7 +162,7 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   char *rows = (char *)(uintptr_t)block->data;
   uint64_t first = reader->next_row - block->rows;
   for (size_t i = 0; i < block->rows; i++) {
-    if (!is_good(*block, i)) {
+    if (!cpb_row_is_finite(*block, i)) {
       cpb_status status = note_bad(reader, first + i, error);
       if (status != CPB_OK) return status;
     } else if (kept++ != i)

@@ -123,10 +123,10 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
 static cpb_status begin_seal(cpb_writer *writer, cpb_error *error) {
   if (writer->whole.stream) writer->seal = NULL;
   if (writer->seal == NULL) return CPB_OK;
-  cpb_status status = writer->format->text
-                          ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error)
-                          : CPB_OK;
-  cpb_dtype read = writer->format->text ? CPB_F64 : writer->dtype;
+  bool text = writer->format->print != NULL;
+  cpb_dtype read = text ? CPB_F64 : writer->dtype;
+  cpb_status status =
+      text ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error) : CPB_OK;
   return status == CPB_OK ? writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error)
                           : status;
 }
@@ -193,7 +193,7 @@ cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) 
   return status;
 }
 
-cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
   if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
                        "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
@@ -206,15 +206,14 @@ void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t l
   if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }
 
-cpb_status cpb_writer_print(cpb_writer *writer, cpb_view rows,
-                            void (*print)(cpb_writer *writer, const void *row, bool first),
-                            cpb_error *error) {
+/* Prints each row and passes it to the seal as it will be read back. */
+static cpb_status print_rows(cpb_writer *writer, cpb_view rows, cpb_error *error) {
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
     uint64_t number = writer->appended + i;
-    print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
+    writer->format->print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
     if (writer->seal != NULL)
-      status = cpb_writer_show(writer, number, cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols), error);
+      status = show(writer, number, cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols), error);
     if (status == CPB_OK) status = cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
   }
   return status;
@@ -240,10 +239,10 @@ static cpb_status convert(cpb_writer *writer, cpb_view *rows, cpb_error *error) 
 }
 
 static cpb_status append_piece(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  bool text = writer->format->print != NULL;
   cpb_status status = convert(writer, &rows, error);
-  if (status == CPB_OK && writer->seal != NULL && !writer->format->text)
-    status = cpb_writer_show(writer, writer->appended, rows, error);
-  if (status == CPB_OK) status = writer->format->append(writer, rows, error);
+  if (status == CPB_OK && writer->seal != NULL && !text) status = show(writer, writer->appended, rows, error);
+  if (status == CPB_OK) status = (text ? print_rows : writer->format->append)(writer, rows, error);
   if (status == CPB_OK) writer->appended += rows.rows;
   return status;
 }
@@ -275,7 +274,7 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
-  if (status == CPB_OK && writer->seal != NULL) status = cpb_writer_show(writer, first, block, error);
+  if (status == CPB_OK && writer->seal != NULL) status = show(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
   if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
   return status;
