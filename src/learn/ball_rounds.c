@@ -79,6 +79,24 @@ static void ball_rounds_begin_pass(cpb_ball_rounds *rounds) {
   cpb_working_set_clear(&rounds->staged);
 }
 
+/* A row by its distance; `at` is its position. */
+typedef struct far_row {
+  double dist2;
+  uint64_t id;
+  size_t at;
+} far_row;
+
+/* Ties in favour of the smaller id. */
+static bool is_farther(far_row a, far_row b) {
+  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
+}
+
+/* For qsort. */
+static int farthest_first(const void *a, const void *b) {
+  const far_row *x = a, *y = b;
+  return is_farther(*x, *y) ? -1 : is_farther(*y, *x);
+}
+
 typedef struct read_job {
   cpb_memory memory;
   const cpb_ball_rounds *rounds;
@@ -86,7 +104,7 @@ typedef struct read_job {
   cpb_row_ids ids;
   _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: nearer rows are ignored */
   size_t most;
-  cpb_far_row *far;  /* per block: a heap of at most `most`, the nearest first */
+  far_row *far;      /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
   double *largest2;  /* per block */
   _Atomic bool out_of_range;
@@ -103,10 +121,10 @@ static size_t most_staged(const cpb_ball_rounds *rounds) {
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static bool nearer(cpb_far_row a, cpb_far_row b) { return cpb_is_farther(b, a); }
+static bool nearer(far_row a, far_row b) { return is_farther(b, a); }
 
-static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
-  cpb_far_row moved = heap[i];
+static void sift_down(far_row *heap, size_t count, size_t i) {
+  far_row moved = heap[i];
   for (size_t child; (child = 2 * i + 1) < count; i = child) {
     if (child + 1 < count && nearer(heap[child + 1], heap[child])) child++;
     if (!nearer(heap[child], moved)) break;
@@ -115,7 +133,7 @@ static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
   heap[i] = moved;
 }
 
-static void offer(cpb_far_row *heap, size_t *count, size_t room, cpb_far_row row) {
+static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
   if (*count < room) {
     heap[(*count)++] = row;
     if (*count == room)
@@ -162,7 +180,7 @@ static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1;
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_loops *loops = job->rounds->loops;
-  cpb_far_row *heap = job->far + block * job->most;
+  far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
   double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
   cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
@@ -170,7 +188,7 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
-      offer(heap, held, job->most, (cpb_far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
+      offer(heap, held, job->most, (far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
     if (*held == job->most) cut = fmax(cut, below(heap[0].dist2));
   }
   if (*held == job->most) raise_cut(job, cut);
@@ -184,7 +202,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < job->far_count[block]; i++)
       offer(job->far, &held, job->most, job->far[block * job->most + i]);
-  qsort(job->far, held, sizeof *job->far, cpb_farthest_first);
+  qsort(job->far, held, sizeof *job->far, farthest_first);
   return held;
 }
 
@@ -242,11 +260,11 @@ static cpb_status take_staged(cpb_ball_rounds *rounds) {
 }
 
 /* Keeps the support, the largest multipliers first. */
-static void keep_support(cpb_ball_rounds *rounds, cpb_far_row *rows, size_t count) {
-  qsort(rows, count, sizeof *rows, cpb_farthest_first);
+static void keep_support(cpb_ball_rounds *rounds, cpb_ranked *rows, size_t count) {
+  cpb_ranked_sort(rows, count);
   rounds->support_count = count > rounds->d + 1 ? rounds->d + 1 : count;
   for (size_t k = 0; k < rounds->support_count; k++) {
-    rounds->multiplier[k] = rows[k].dist2;
+    rounds->multiplier[k] = -rows[k].key;
     rounds->support_row[k] = rows[k].id;
   }
 }
@@ -256,10 +274,10 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   if (rounds->hull.count == 0 && rounds->largest2 > 0) rounds->hull.unit = sqrt(rounds->largest2);
   cpb_status status = cpb_working_set_solve(&rounds->set, &rounds->hull, tolerance, &rounds->iterations);
   if (status != CPB_OK) return status;
-  cpb_far_row *rows = malloc(rounds->hull.count * sizeof *rows);
+  cpb_ranked *rows = malloc(rounds->hull.count * sizeof *rows);
   if (rows == NULL) return CPB_ENOMEM;
   for (size_t k = 0; k < rounds->hull.count; k++)
-    rows[k] = (cpb_far_row){rounds->hull.weight[k], rounds->hull.tag[k], 0};
+    rows[k] = (cpb_ranked){-rounds->hull.column[k].weight, rounds->hull.column[k].tag};
   keep_support(rounds, rows, rounds->hull.count);
   free(rows);
   memcpy(rounds->point, rounds->hull.point, rounds->d * sizeof *rounds->point);
@@ -277,13 +295,13 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
   double *multiplier = cpb_memory_take(&memory, n, sizeof *multiplier), lower2 = 0;
-  cpb_far_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
+  cpb_ranked *rows = cpb_memory_take(&memory, n, sizeof *rows);
   cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   if (status == CPB_OK)
     status = cpb_paper_cap_iteration(&rounds->set, rounds->loops, rounds->point, multiplier, &lower2, &steps);
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++)
-      if (multiplier[i] > 0) rows[count++] = (cpb_far_row){multiplier[i], rounds->set.tag[i], 0};
+      if (multiplier[i] > 0) rows[count++] = (cpb_ranked){-multiplier[i], rounds->set.tag[i]};
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
@@ -356,7 +374,7 @@ static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_
 
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
-  double rank = rounds->staged.bounded ? rounds->staged.bound.dist2 : 0;
+  double rank = rounds->staged.bounded ? -rounds->staged.bound.key : 0;
   if (ids.ids != NULL || rank <= 0 || rank > 62) return i;
   uint64_t step = (uint64_t)1 << (unsigned)rank;
   return i + (size_t)(-(ids.first + i) & (step - 1));
@@ -388,7 +406,7 @@ void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows) {
   if (step == 1) return;
   uint64_t odd = most - ((rows - 1) / step + 1);
   rounds->staged.bounded = true;
-  rounds->staged.bound = (cpb_far_row){rank_of(step / 2), step / 2 + odd * step, 0};
+  rounds->staged.bound = (cpb_ranked){-rank_of(step / 2), step / 2 + odd * step};
 }
 
 /* Makes the sample relative to its first row, in the unit; rows that the unit cannot hold are dropped. */
@@ -664,13 +682,13 @@ static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
 }
 
 static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
-  uint64_t tag = cpb_state_number(s, hull->tag[k], 8);
+  uint64_t tag = cpb_state_number(s, hull->column[k].tag, 8);
   if (s->reading) {
-    hull->tag[k] = tag;
-    hull->cap[k] = INFINITY;
+    hull->column[k].tag = tag;
+    hull->column[k].cap = INFINITY;
   }
-  cpb_state_doubles(s, &hull->weight[k], 1);
-  cpb_state_doubles(s, &hull->q[k], 1);
+  cpb_state_doubles(s, &hull->column[k].weight, 1);
+  cpb_state_doubles(s, &hull->column[k].q, 1);
   cpb_state_doubles(s, hull->p + k * hull->dim, hull->dim);
   cpb_state_doubles(s, hull->basis + k * (hull->dim + 1), hull->dim + 1);
   cpb_state_doubles(s, hull->triangle + k * hull->room, k + 1);

@@ -282,16 +282,7 @@ static void choose_edge(solver *s) {
 
 /* sum += weight p_i */
 static void capped_add_row(const solver *s, size_t row, double weight, double *sum) {
-  const cpb_capped_dual *dual = s->dual;
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(s->d, offset);
-    const double *chunk = cpb_row_chunk(dual->loops, s->x, row, offset, count, buffer);
-    if (dual->origin == NULL)
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
-    else
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - dual->origin[offset + j]);
-  }
+  cpb_add_row(s->dual->loops, s->x, row, weight, s->dual->origin, sum);
 }
 
 /* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
@@ -380,10 +371,10 @@ static void capped_multipliers(const solver *s, double *a) {
   for (size_t k = 0; k < s->hull.count; k++)
     for (size_t f = 0; f < s->filling_count; f++) {
       const filling *one = &s->fillings[f];
-      if (one->tag != s->hull.tag[k]) continue;
-      add_full(dual, one->bits, s->hull.weight[k], a);
+      if (one->tag != s->hull.column[k].tag) continue;
+      add_full(dual, one->bits, s->hull.column[k].weight, a);
       for (size_t i = 0; i < one->part_count; i++)
-        a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
+        a[one->parts[i].row] += s->hull.column[k].weight * one->parts[i].score;
     }
 }
 
@@ -667,7 +658,7 @@ static cpb_status capped_improve(solver *s, filling *made, margin_column *column
   *made = (filling){0};
   cpb_status status = mixture_init(&mix, s, &memory);
   if (status == CPB_OK) status = margin_init(&margin, s, &mix, &memory);
-  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
+  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.column[k].weight * s->hull.column[k].q;
   if (status == CPB_OK) status = solve_margin(s, &margin, height);
   if (status == CPB_OK) {
     change_column(s, &margin, height, column);
@@ -685,7 +676,7 @@ enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
-    if (hull->tag[k] == tag) return true;
+    if (hull->column[k].tag == tag) return true;
   return false;
 }
 

@@ -22,6 +22,9 @@ double cpb_scaled(double x, int exponent);
 /* row = 2^-exponent x_i - c */
 void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row);
 
+/* sum += weight (x_i - c); c NULL = 0 */
+void cpb_add_row(const cpb_loops *loops, cpb_view x, size_t i, double weight, const double *c, double *sum);
+
 /* center = origin + point, d doubles that are also doubles in the unit of the data. */
 void cpb_set_center(const double *origin, const double *point, int exponent, size_t d, double *center);
 

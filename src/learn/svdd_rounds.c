@@ -14,6 +14,41 @@
 
 enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
 
+/* ---- rows near the edge ---- */
+
+/* Drops a row: it is added to the sums if it is beyond or on the edge. */
+static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
+  if (dist2 < rounds->ask.edge) return;
+  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
+  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
+  cpb_exact_add(&sum[rounds->d], weight);
+  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
+}
+
+/* Makes space for `more` rows: then keep_row cannot fail. */
+static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  size_t most = 2 * CPB_EDGE_ROWS, wanted = more < most - rows->count ? rows->count + more : most;
+  return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
+}
+
+/* Drops a row of those near the edge. */
+static void drop_row(void *context, size_t i) {
+  cpb_svdd_rounds *rounds = context;
+  const cpb_working_set *rows = &rounds->got.near_edge;
+  let_go(rounds, rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
+}
+
+static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2, const double *p) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  if (!cpb_working_set_wants(rows, dist2, id)) {
+    let_go(rounds, weight, dist2, p);
+    return;
+  }
+  if (rows->count == rows->room) cpb_working_set_keep(rows, CPB_EDGE_ROWS);
+  cpb_working_set_add(rows, p, id, dist2, weight);
+}
+
 /* ---- the object ---- */
 
 static bool allocate(cpb_svdd_rounds *rounds) {
@@ -54,8 +89,9 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   options.weights = options.start = NULL;
   cpb_svdd_rounds *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_svdd_rounds){
-        .loops = cpb_loops_here(), .d = d, .options = options, .got.near_edge.d = d, .known.columns.d = d};
+    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options, .known.columns.d = d};
+    made->got.near_edge =
+        (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
     if (allocate(made)) {
       made->known.upper = INFINITY;
       clear(made);
@@ -73,50 +109,6 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   cpb_working_set_free(&rounds->got.near_edge);
   cpb_working_set_free(&rounds->known.columns);
   free(rounds);
-}
-
-/* ---- rows near the edge ---- */
-
-/* Drops a row: it is added to the sums if it is beyond or on the edge. */
-static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
-  if (dist2 < rounds->ask.edge) return;
-  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
-  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
-  cpb_exact_add(&sum[rounds->d], weight);
-  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
-}
-
-/* Makes space for `more` rows: then keep_row cannot fail. */
-static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  size_t most = 2 * CPB_EDGE_ROWS, wanted = more < most - rows->count ? rows->count + more : most;
-  return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
-}
-
-/* Keeps the rows nearest to the edge, ties in favour of smaller ids, and drops the others. */
-static void drop_far_rows(cpb_svdd_rounds *rounds) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  if (rows->count <= CPB_EDGE_ROWS) return;
-  cpb_far_row *places = cpb_working_set_ranked(rows, &rounds->ask.edge);
-  for (size_t k = CPB_EDGE_ROWS; k < rows->count; k++) {
-    size_t i = places[k].at;
-    let_go(rounds, rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
-  }
-  cpb_working_set_take(rows, places, CPB_EDGE_ROWS);
-}
-
-static bool is_wanted(const cpb_svdd_rounds *rounds, uint64_t id, double dist2) {
-  return cpb_working_set_wants(&rounds->got.near_edge, -fabs(dist2 - rounds->ask.edge), id);
-}
-
-static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2, const double *p) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  if (!is_wanted(rounds, id, dist2)) {
-    let_go(rounds, weight, dist2, p);
-    return;
-  }
-  if (rows->count == rows->room) drop_far_rows(rounds);
-  cpb_working_set_add(rows, p, id, dist2, weight);
 }
 
 /* ---- a block of rows ---- */
@@ -155,6 +147,7 @@ static void dist2_block(void *argument, size_t block, size_t first, size_t count
 }
 
 static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const double *dist2, double *p) {
+  const cpb_working_set *rows = &rounds->got.near_edge;
   double unit = 0x1p62 / rounds->ask.total;
   for (size_t i = 0; i < x.rows; i++) {
     double weight = weight_at(block, i);
@@ -162,11 +155,11 @@ static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const 
     if (!(weight > 0)) continue;
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
-    if (dist2[i] < rounds->ask.edge && !is_wanted(rounds, id, dist2[i])) continue;
+    if (dist2[i] < rounds->ask.edge && !cpb_working_set_wants(rows, dist2[i], id)) continue;
     cpb_row_about(rounds->loops, x, rounds->ask.exponent, i, rounds->ask.center, p);
     keep_row(rounds, id, weight, dist2[i], p);
   }
-  drop_far_rows(rounds);
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
 }
 
 static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, double *row) {
@@ -250,7 +243,7 @@ cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds 
   rounds->got.rows += from->rows;
   for (size_t i = 0; i < rows->count; i++)
     keep_row(rounds, rows->tag[i], rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
-  drop_far_rows(rounds);
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
   return CPB_OK;
 }
 
@@ -464,9 +457,9 @@ static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
   size_t kept = 0;
   for (size_t k = 0; k < columns->count; k++)
     for (size_t h = 0; h < hull->count; h++) {
-      if (hull->tag[h] != k) continue;
+      if (hull->column[h].tag != k) continue;
       cpb_working_set_move(columns, k, kept);
-      columns->weight[kept++] = hull->weight[h];
+      columns->weight[kept++] = hull->column[h].weight;
       break;
     }
   columns->count = kept;

@@ -110,15 +110,10 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
-  double *numbers = malloc(4 * n * sizeof *numbers), *cap = numbers, *a = numbers + 3 * n;
+  double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers, *a = numbers + 2 * n;
   if (numbers == NULL) return cpb_fail_memory(error, "%zu rows", n);
-  cpb_kernel_rows rows = {.loops = cpb_loops_here(),
-                          .exec = exec,
-                          .kernel = kernel,
-                          .x = x,
-                          .cap = cap,
-                          .norm2 = numbers + n,
-                          .diagonal = numbers + 2 * n};
+  cpb_kernel_rows rows = {
+      .loops = cpb_loops_here(), .exec = exec, .kernel = kernel, .x = x, .cap = cap, .diagonal = numbers + n};
   status = set_caps(cap, n, options, error);
   if (status == CPB_OK) status = cpb_kernel_rows_look(&rows, error);
   if (status == CPB_OK) {
