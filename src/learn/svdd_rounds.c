@@ -502,23 +502,24 @@ static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
 static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, const double *center,
                                double *edge) {
   size_t n = r->rows.count;
-  cpb_scored *order = malloc((n + 1) * sizeof *order);
+  cpb_ranked *order = malloc((n + 1) * sizeof *order);
   double *moved = r->column, need = 1 - r->beyond.weight;
   if (order == NULL) return CPB_ENOMEM;
   rounds->loops->axpby(1, center, -1, rounds->ask.center, moved, rounds->d);
   for (size_t k = 0; k < n; k++)
-    order[k] = (cpb_scored){rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
-  qsort(order, n, sizeof *order, cpb_scored_compare);
+    order[k] = (cpb_ranked){-rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
+  cpb_ranked_sort(order, n);
   for (size_t k = 0; k < n && need > 0; k++) {
-    need -= r->rows.weight[order[k].row];
-    *edge = order[k].score;
+    need -= r->rows.weight[order[k].id];
+    *edge = -order[k].key;
   }
   free(order);
   return CPB_OK;
 }
 
 static double gap_of(const cpb_svdd_known *known) {
-  return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
+  double lower = known->lower;
+  return cpb_svdd_gap(known->upper, &lower);
 }
 
 /* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
@@ -606,13 +607,13 @@ cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, c
   if (status != CPB_OK) return status;
   int exponent = rounds->ask.exponent;
   for (size_t j = 0; j < rounds->d; j++) center[j] = ldexp(known->best[j], exponent);
-  double lower = fmin(fmax(known->lower, 0), known->upper);
-  cpb_svdd_report ours = {.gap = gap_of(known),
+  double lower = known->lower, gap = cpb_svdd_gap(known->upper, &lower);
+  cpb_svdd_report ours = {.gap = gap,
                           .radius = ldexp(sqrt(known->edge), exponent),
                           .objective = ldexp(known->upper, 2 * exponent),
                           .lower_bound = cpb_lower_in_unit(lower, 2 * exponent),
                           .iterations = (size_t)rounds->ask.round};
-  ours.converged = ours.gap <= rounds->options.gap;
+  ours.converged = gap <= rounds->options.gap;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
 }

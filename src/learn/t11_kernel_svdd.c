@@ -123,8 +123,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
-    ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);
-    ours.gap = ours.objective > 0 ? (ours.objective - ours.lower_bound) / ours.objective : 0;
+    ours.gap = cpb_svdd_gap(ours.objective, &ours.lower_bound);
     for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
     memcpy(multipliers, a, n * sizeof *a);
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;
