@@ -111,7 +111,8 @@ static inline bool is_before(cpb_ranked a, cpb_ranked b) {
 
 /* Whether the present filling takes row i in full. */
 static inline bool capped_is_full(const solver *s, size_t i) {
-  return is_before((cpb_ranked){-s->score[i], i}, (cpb_ranked){-s->now.edge_score, s->now.edge});
+  double score = s->score[i], edge = s->now.edge_score;
+  return score > edge || (score == edge && i < s->now.edge);
 }
 
 /* A column of the hull that is not a filling; size as in best_filling. */

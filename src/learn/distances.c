@@ -79,18 +79,6 @@ void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, c
   loops->axpby(1, row, -1, c, row, x.cols);
 }
 
-void cpb_add_row(const cpb_loops *loops, cpb_view x, size_t i, double weight, const double *c, double *sum) {
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(x.cols, offset);
-    const double *chunk = cpb_row_chunk(loops, x, i, offset, count, buffer);
-    if (c == NULL)
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
-    else
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - c[offset + j]);
-  }
-}
-
 /* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all
  * are 0. */
 static int spread_exponent(cpb_view x, const double *weights, const double *origin) {
