@@ -6,12 +6,13 @@
 #include <math.h>
 
 #include "capball/map.h"
+#include "core/memory.h"
 #include "loop/block_product.h"
 #include "loop/table.h"
 #include "parallel/blocks.h"
 
 struct cpb_map {
-  cpb_map_options options; /* as given, for cpb_map_describe; its pointers point into `numbers` */
+  cpb_map_options options; /* as given, for cpb_map_describe; its pointers point into `memory` */
   /* used for rows; NULL where the map has none */
   const double *center, *whiten;
   double *pole;            /* of length 1 to the last bit */
@@ -25,8 +26,11 @@ struct cpb_map {
   /* with whitening: W and W^-1 in the layout for blocks of rows, and the map that follows W or precedes W^-1 */
   double *whiten_columns, *unwhiten_columns;
   cpb_map *bare;
-  double numbers[];
+  cpb_memory memory;
 };
+
+/* S about a centre, NULL for 0, with the pole e. */
+cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map, cpb_error *error);
 
 /* One row of a map with any centre, pole and reflection, of any dtype; also handles the rows that the special
  * loops decline. `row` counts in x and y. Not for whitened maps: their rows are processed in blocks. */

@@ -17,28 +17,27 @@
 
 typedef struct score_pass {
   const cpb_model *model;
-  double *block[CPB_PASS_SLOTS];
   double *scores;
   size_t count, room;
 } score_pass;
 
-static cpb_status look_scores(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                              cpb_error *error) {
+static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   (void)fault;
-  score_pass *p = arg;
-  cpb_out out = cpb_rows_out(p->block[slot], CPB_F64, rows.rows, 1);
-  cpb_status status = cpb_model_scores(p->model, rows, out, NULL, error);
-  return status == CPB_EROW ? cpb_fail_later(error, first) : status;
+  const score_pass *p = arg;
+  cpb_out out = cpb_rows_out(slot->room, CPB_F64, slot->rows.rows, 1);
+  cpb_status status = cpb_model_scores(p->model, slot->rows, out, NULL, error);
+  return status == CPB_EROW ? cpb_fail_later(error, slot->first) : status;
 }
 
-static cpb_status gather_scores(void *arg, size_t slot, size_t rows, cpb_error *error) {
+static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
+  size_t rows = slot->rows.rows;
   if (p->count + rows > p->room) {
     p->room = 2 * (p->count + rows);
     if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
       return cpb_fail_memory(error, "%zu scores", p->room);
   }
-  memcpy(p->scores + p->count, p->block[slot], rows * sizeof *p->scores);
+  memcpy(p->scores + p->count, slot->room, rows * sizeof *p->scores);
   p->count += rows;
   return CPB_OK;
 }
@@ -47,19 +46,13 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
                                   const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
   score_pass p = {.model = model};
+  cpb_pass pass = {.arg = &p, .per_row = 1, .look = look_scores, .gather = gather_scores};
   if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
   if (count == NULL) return cpb_fail_missing(error, "count");
   *scores = NULL;
   *count = 0;
   cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
-  if (status != CPB_OK) return status;
-  cpb_pass pass = {.arg = &p, .look = look_scores, .gather = gather_scores};
-  size_t per_block = cpb_pass_block_rows(rows, &pass);
-  double *memory = calloc(CPB_PASS_SLOTS * per_block, sizeof *memory);
-  if (memory == NULL) return cpb_fail_memory(error, "the scores of a block");
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) p.block[slot] = memory + slot * per_block;
-  status = cpb_pass_run(&passes, &pass, error);
-  free(memory);
+  if (status == CPB_OK) status = cpb_pass_run(&passes, &pass, error);
   if (status != CPB_OK) {
     free(p.scores);
     return status;
@@ -131,6 +124,22 @@ static cpb_status whiten_rows(fitting *f, cpb_error *error) {
 
 /* ---- the kinds of fit ---- */
 
+void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report) {
+  model->radius = report->radius;
+  model->gap = report->gap;
+  model->lower_bound = report->lower_bound;
+  model->converged = report->converged;
+  model->support = report->support;
+}
+
+static void take_report(fitting *f, const cpb_svdd_report *report) {
+  if (f->o.nu > 0) f->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)f->o.method);
+  f->model.nu = f->o.nu;
+  f->report.iterations = report->iterations;
+  f->report.seconds = report->seconds;
+  cpb_model_take_report(&f->model, report);
+}
+
 static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   size_t d = f->model.d;
   cpb_ball_options options;
@@ -145,13 +154,9 @@ static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
                                                 &report, f->exec, error);
   if (status != CPB_OK) return status;
-  f->model.radius = report.radius;
-  f->model.gap = report.gap;
-  f->model.lower_bound = report.lower_bound;
-  f->model.converged = report.converged;
-  f->model.support = f->model.listed = report.support;
-  f->report.iterations = report.passes;
-  f->report.seconds = report.seconds;
+  cpb_svdd_report found = cpb_report_of_ball(&report);
+  take_report(f, &found);
+  f->model.listed = report.support;
   return CPB_OK;
 }
 
@@ -176,18 +181,6 @@ static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
   if (f->memory.failed) return no_memory(f, error);
   list_support(f, a);
   return CPB_OK;
-}
-
-static void take_report(fitting *f, const cpb_svdd_report *report) {
-  f->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)f->o.method);
-  f->model.nu = f->o.nu;
-  f->model.radius = report->radius;
-  f->model.gap = report->gap;
-  f->model.lower_bound = report->lower_bound;
-  f->model.converged = report->converged;
-  f->model.support = report->support;
-  f->report.iterations = report->iterations;
-  f->report.seconds = report->seconds;
 }
 
 static cpb_status fit_svdd(fitting *f, cpb_error *error) {
@@ -252,15 +245,7 @@ static cpb_status fit_several(fitting *f, cpb_error *error) {
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
-  cpb_svdd_report first = {.radius = b->radius,
-                           .gap = b->gaps[0],
-                           .lower_bound = b->lower_bound,
-                           .converged = b->converged,
-                           .support = b->support,
-                           .iterations = b->iterations,
-                           .seconds = b->seconds};
-  take_report(f, &first);
-  if (f->o.nu == 0) f->model.method = CPB_MODEL_BALL;
+  take_report(f, &b->report);
   f->model.balls = b->count;
   f->model.centers = b->centers;
   f->model.ball_radii = b->radii;

@@ -17,20 +17,19 @@ typedef struct gathering {
   cpb_statistics *piece[CPB_PASS_SLOTS];
 } gathering;
 
-static cpb_status look(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                       cpb_error *error) {
-  gathering *g = arg;
-  cpb_status status = cpb_statistics_update(g->piece[slot], rows, g->first_id + first, error);
-  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(g->piece[slot]) > 0)
-    cpb_meet_faults(rows, first, fault);
+static cpb_status look(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+  const gathering *g = arg;
+  cpb_statistics *piece = g->piece[slot->number];
+  cpb_status status = cpb_statistics_update(piece, slot->rows, g->first_id + slot->first, error);
+  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(piece) > 0) cpb_meet_faults(slot, fault);
   return status;
 }
 
-static cpb_status gather(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  (void)rows;
-  gathering *g = arg;
-  cpb_status status = cpb_statistics_merge(g->whole, g->piece[slot], error);
-  return status == CPB_OK ? cpb_statistics_restart(g->piece[slot], g->whole, error) : status;
+static cpb_status gather(void *arg, const cpb_slot *slot, cpb_error *error) {
+  const gathering *g = arg;
+  cpb_statistics *piece = g->piece[slot->number];
+  cpb_status status = cpb_statistics_merge(g->whole, piece, error);
+  return status == CPB_OK ? cpb_statistics_restart(piece, g->whole, error) : status;
 }
 
 static cpb_status make_pieces(gathering *g, cpb_error *error) {

@@ -8,8 +8,7 @@
 static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transform_options *options,
                                cpb_error *error) {
   cpb_norm_fit norms;
-  cpb_status status = cpb_norm_fit_init(&norms, options->center, NULL, error);
-  if (status == CPB_OK) status = cpb_norm_fit_run(&norms, passes, error);
+  cpb_status status = cpb_norm_fit_run(&norms, options->center, NULL, passes, error);
   if (norms.sketch.count > 0) options->max_norm = norms.sketch.moments.high[0];
   cpb_norm_fit_free(&norms);
   if (status == CPB_OK && !(options->max_norm > 0))

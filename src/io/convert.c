@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "core/rows.h"
-#include "io/file_fail.h"
-#include "io/format.h"
-#include "io/number.h"
 
 /* Elements are converted through doubles, in pieces that fit in the L1 cache. Only i64 -> f32 would be rounded twice
  * that way; it has a loop of its own. */
-enum { PIECE = 256, OUT_BUFFER = 1 << 18 };
+enum { PIECE = 256 };
 
 static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
   const float *f32 = from;
@@ -126,76 +123,4 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
     if (fit < piece) return done;
   }
   return count;
-}
-
-/* ---- rows of a writer ---- */
-
-cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = cpb_whole_write(&writer->whole, writer->buffer.bytes, writer->used, error);
-  writer->used = 0;
-  return status;
-}
-
-cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error) {
-  if (count <= writer->buffer.size - writer->used) return CPB_OK;
-  cpb_status status = cpb_writer_flush(writer, error);
-  if (status != CPB_OK) return status;
-  return cpb_buffer_reserve(&writer->buffer, count > OUT_BUFFER ? count : OUT_BUFFER, 0, error);
-}
-
-cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
-                              cpb_error *error) {
-  cpb_view one = cpb_view_slice(block, row, 1);
-  size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
-  if (fit == one.cols) return CPB_OK;
-  unsigned long long number = writer->appended + row;
-  return cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
-                           "row %llu, column %zu: %.17g does not fit in %s", number, fit,
-                           cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
-}
-
-cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error) {
-  size_t size = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), 0);
-  cpb_status status = cpb_buffer_reserve(&writer->row, size, 0, error);
-  return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
-}
-
-/* ---- rows passed to a seal ---- */
-
-cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
-  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
-                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
-                       (unsigned long long)first, rows.rows);
-}
-
-void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
-  if (writer->seal == NULL) return;
-  double *numbers = (double *)(void *)writer->parsed.bytes;
-  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
-}
-
-cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error) {
-  if (writer->seal == NULL) return CPB_OK;
-  return cpb_writer_show(writer, writer->appended + row,
-                         cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols), error);
-}
-
-/* The rows as they will be read back, a few at a time; text formats pass them as they are printed. */
-cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  enum { SHOWN = 1 << 16 };
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  size_t most = row_bytes < SHOWN ? SHOWN / row_bytes : 1;
-  if (writer->seal == NULL || writer->format->text) return CPB_OK;
-  if (block.dtype == writer->dtype) return cpb_writer_show(writer, writer->appended, block, error);
-  cpb_status status = cpb_buffer_reserve(&writer->parsed, most * row_bytes, 0, error);
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
-    size_t count = block.rows - first < most ? block.rows - first : most;
-    for (size_t i = 0; i < count && status == CPB_OK; i++)
-      status = cpb_writer_convert(writer, block, first + i, writer->parsed.bytes + i * row_bytes, error);
-    if (status == CPB_OK)
-      status = cpb_writer_show(writer, writer->appended + first,
-                               cpb_rows(writer->parsed.bytes, writer->dtype, count, writer->cols), error);
-  }
-  return status;
 }

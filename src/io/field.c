@@ -107,16 +107,12 @@ cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, c
   return status;
 }
 
-static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
-  return size <= buffer->size ? CPB_OK : cpb_buffer_reserve(buffer, 2 * size, keep, error);
-}
-
 static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }
 
 cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
   size_t starts = texts->count * sizeof(size_t);
-  cpb_status status = reserve(&texts->bytes, texts->used + length + 1, texts->used, error);
-  if (status == CPB_OK) status = reserve(&texts->starts, starts + sizeof(size_t), starts, error);
+  cpb_status status = cpb_buffer_grow(&texts->bytes, texts->used + length + 1, texts->used, error);
+  if (status == CPB_OK) status = cpb_buffer_grow(&texts->starts, starts + sizeof(size_t), starts, error);
   if (status != CPB_OK) return status;
   char *to = (char *)texts->bytes.bytes + texts->used;
   if (length != 0) memcpy(to, text, length);
@@ -388,28 +384,28 @@ static void close_gaps(cpb_columns *columns, size_t *order) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
-static cpb_status choose(choice *c, const cpb_column_wish *wish, cpb_error *error) {
+static cpb_status choose(choice *c, const cpb_reader_options *o, bool first_is_id, cpb_error *error) {
   for (size_t k = 0; k < c->columns->in_file; k++)
-    c->columns->place[k] = wish->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  cpb_status status = each(c, wish->columns, take, error);
-  if (status == CPB_OK) status = each(c, wish->drop, leave, error);
-  if (status == CPB_OK && wish->first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
-  if (status == CPB_OK) status = set_aside(c, wish->id, CPB_COLUMN_ID, error);
-  if (status == CPB_OK) status = set_aside(c, wish->label, CPB_COLUMN_LABEL, error);
+    c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
+  cpb_status status = each(c, o->columns, take, error);
+  if (status == CPB_OK) status = each(c, o->drop, leave, error);
+  if (status == CPB_OK && first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
+  if (status == CPB_OK) status = set_aside(c, o->id_column, CPB_COLUMN_ID, error);
+  if (status == CPB_OK) status = set_aside(c, o->label_column, CPB_COLUMN_LABEL, error);
   return status;
 }
 
-cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish, const char *path,
-                              const cpb_texts *names, size_t in_file, cpb_error *error) {
+cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
+                              const char *path, const cpb_texts *names, size_t in_file, cpb_error *error) {
   cpb_columns_free(columns);
   *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
                            .in_file = in_file,
-                           .ids = wish->id != NULL || wish->first_is_id,
-                           .labels = wish->label != NULL};
+                           .ids = options->id_column != NULL || first_is_id,
+                           .labels = options->label_column != NULL};
   size_t *order = malloc((in_file + 1) * sizeof(size_t));
   choice c = {columns, path, names, 0};
   cpb_status status = columns->place == NULL || order == NULL ? cpb_fail_memory(error, "%zu columns", in_file)
-                                                              : choose(&c, wish, error);
+                                                              : choose(&c, options, first_is_id, error);
   if (status == CPB_OK) close_gaps(columns, order);
   free(order);
   if (status == CPB_OK && columns->taken == 0)

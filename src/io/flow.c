@@ -10,10 +10,16 @@
 #include "core/sized.h"
 #include "io/format.h"
 #include "io/random_access.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 
 /* A block fits in the second-level cache of one core, and is large enough to amortise the two system calls. */
 enum { BLOCK_BYTES = 1 << 18, SEQUENTIAL_BLOCKS = 8, ROUND_BLOCKS = 64 };
+
+typedef struct failure {
+  uint64_t block;
+  cpb_error error;
+} failure;
 
 typedef struct flow {
   cpb_flow_options o;
@@ -27,12 +33,10 @@ typedef struct flow {
   /* parallel part */
   char *buffers;
   size_t in_size, out_size;
-  _Atomic uint64_t next;   /* the next block */
-  uint64_t round_end;      /* blocks of this round */
-  _Atomic uint64_t failed; /* lowest block that failed, UINT64_MAX: none */
-  cpb_status *status;      /* one per thread, for the block in failed_block */
-  uint64_t *failed_block;
-  cpb_error *errors;
+  _Atomic uint64_t next; /* the next block */
+  uint64_t round_end;    /* blocks of this round */
+  _Atomic size_t failed; /* lowest block that failed, SIZE_MAX: none */
+  failure *failures;     /* one per thread */
 } flow;
 
 CPB_DEFAULTS(cpb_flow_options, .size = sizeof(cpb_flow_options), .last = CPB_ROWS_UNKNOWN)
@@ -94,27 +98,23 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
 static void move_blocks(void *arg, size_t thread) {
   flow *f = arg;
   char *in = f->buffers + thread * (f->in_size + f->out_size), *out = in + f->in_size;
-  while (atomic_load(&f->failed) == UINT64_MAX) {
-    uint64_t block = atomic_fetch_add(&f->next, 1);
-    if (block >= f->round_end) return;
-    cpb_status status = move_block(f, block, in, out, &f->errors[thread]);
+  failure *mine = &f->failures[thread];
+  while (atomic_load(&f->failed) == SIZE_MAX) {
+    mine->block = atomic_fetch_add(&f->next, 1);
+    if (mine->block >= f->round_end) return;
+    cpb_status status = move_block(f, mine->block, in, out, &mine->error);
     if (status == CPB_OK) continue;
-    f->status[thread] = status;
-    f->failed_block[thread] = block;
-    uint64_t known = atomic_load(&f->failed);
-    while (block < known && !atomic_compare_exchange_weak(&f->failed, &known, block)) {
-    }
-    return;
+    mine->error.status = status;
+    cpb_report_least(&f->failed, (size_t)mine->block);
   }
 }
 
-/* The failure of the lowest block. */
+/* The failure of the lowest block; a thread that had nothing to do has block 0 and no status. */
 static cpb_status first_failure(const flow *f, size_t threads, cpb_error *error) {
-  for (size_t i = 0; i < threads; i++)
-    if (f->status[i] != CPB_OK && f->failed_block[i] == atomic_load(&f->failed)) {
-      if (error != NULL) *error = f->errors[i];
-      return f->status[i];
-    }
+  size_t failed = atomic_load(&f->failed);
+  for (size_t i = 0; i < threads && failed != SIZE_MAX; i++)
+    if (f->failures[i].block == failed && f->failures[i].error.status != CPB_OK)
+      return cpb_fail_again(error, &f->failures[i].error);
   return CPB_OK;
 }
 
@@ -139,17 +139,13 @@ static cpb_status run_parallel(flow *f, cpb_error *error) {
   f->in_size = round_up(cpb_reader_buffer_size(f->reader, f->per_block));
   f->out_size = round_up(f->per_block * f->cols * cpb_dtype_size(f->made));
   f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));
-  f->status = calloc(threads, sizeof *f->status);
-  f->failed_block = calloc(threads, sizeof *f->failed_block);
-  f->errors = calloc(threads, sizeof *f->errors);
-  atomic_store(&f->failed, UINT64_MAX);
-  bool there = f->buffers != NULL && f->status != NULL && f->failed_block != NULL && f->errors != NULL;
+  f->failures = calloc(threads, sizeof *f->failures);
+  atomic_store(&f->failed, SIZE_MAX);
+  bool there = f->buffers != NULL && f->failures != NULL;
   cpb_status status =
       there ? run_rounds(f, threads, error) : cpb_fail_memory(error, "blocks of %zu threads", threads);
   free(f->buffers);
-  free(f->status);
-  free(f->failed_block);
-  free(f->errors);
+  free(f->failures);
   return status;
 }
 

@@ -30,16 +30,12 @@ static _Atomic(cpb_hdf5_calls *) loaded; /* never freed: libhdf5 cannot be unloa
 const cpb_hdf5_calls *cpb_h5(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
 
 static bool fill(cpb_hdf5_calls *calls, void *library) {
+#define QUOTED(name) #name
+#define ENTRY(name) {QUOTED(name), offsetof(cpb_hdf5_calls, name)},
   static const struct {
     const char *name;
     size_t offset;
-  } entries[] = {
-#define QUOTED(name) #name
-#define CPB_HDF5_NAME(name) {QUOTED(name), offsetof(cpb_hdf5_calls, name)},
-#include "io/hdf5_names.inc"
-#undef CPB_HDF5_NAME
-#undef QUOTED
-  };
+  } entries[] = {CPB_HDF5_NAMES(ENTRY)};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
     void *address = dlsym(library, entries[i].name);
     if (address == NULL) return false;
@@ -74,11 +70,8 @@ bool cpb_hdf5_load(char *why, size_t size) {
 #else
 
 const cpb_hdf5_calls *cpb_h5(void) {
-  static const cpb_hdf5_calls calls = {
-#define CPB_HDF5_NAME(name) .name = &name,
-#include "io/hdf5_names.inc"
-#undef CPB_HDF5_NAME
-  };
+#define LINKED(name) .name = &name,
+  static const cpb_hdf5_calls calls = {CPB_HDF5_NAMES(LINKED)};
   return &calls;
 }
 

@@ -15,12 +15,13 @@
 
 /* For formats other than tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
-  if (reader->wish.id != NULL || reader->wish.label != NULL)
+  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
     return cpb_file_fail(error, CPB_WHY_TEXT_COLUMN, reader->source.path,
                          "%s files have no columns of text: ids and labels are for csv and tsv",
                          reader->format->name);
-  if (!cpb_column_wish_any(&reader->wish)) return CPB_OK;
-  return cpb_columns_choose(&reader->columns, &reader->wish, reader->source.path, NULL, reader->cols, error);
+  if (!cpb_columns_are_chosen(&reader->o)) return CPB_OK;
+  return cpb_columns_choose(&reader->columns, &reader->o, false, reader->source.path, NULL, reader->cols,
+                            error);
 }
 
 static bool picks(const cpb_reader *reader) {
@@ -32,7 +33,7 @@ size_t cpb_reader_cols(const cpb_reader *reader) {
 }
 
 static uint64_t rows_known(const cpb_reader *reader) {
-  return reader->skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
+  return reader->o.skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
 }
 
 static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
@@ -69,17 +70,7 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   cpb_reader *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
-  opened->follow_external = options.follow_external;
-  opened->decimal_comma = options.decimal_comma;
-  opened->header = options.header;
-  opened->skip_bad = options.skip_bad;
-  opened->skip_text = options.skip_text;
-  opened->problem = options.problem;
-  opened->context = options.context;
-  opened->wish = (cpb_column_wish){.columns = options.columns,
-                                   .drop = options.drop,
-                                   .id = options.id_column,
-                                   .label = options.label_column};
+  opened->o = options;
   status = open_file(opened, path, options.format, error);
   if (status != CPB_OK) {
     cpb_reader_free(opened);
@@ -109,7 +100,7 @@ void cpb_reader_free(cpb_reader *reader) {
 
 static bool random_access(const cpb_reader *reader) {
   return reader->format->at != NULL && !reader->source.stream && !picks(reader) && reader->fill == NULL &&
-         !reader->skip_bad;
+         !reader->o.skip_bad;
 }
 
 void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
@@ -166,10 +157,8 @@ static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
   uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
   if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
   size_t used = reader->bad_count * sizeof row;
-  if (used + sizeof row > reader->bad.size) {
-    cpb_status status = cpb_buffer_reserve(&reader->bad, 2 * used + 64, used, error);
-    if (status != CPB_OK) return status;
-  }
+  cpb_status status = cpb_buffer_grow(&reader->bad, used + sizeof row, used, error);
+  if (status != CPB_OK) return status;
   memcpy(reader->bad.bytes + used, &row, sizeof row);
   reader->bad_count++;
   return CPB_OK;
@@ -224,7 +213,7 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
   do { /* a block of bad rows alone is not the end */
     before = reader->next_row;
     status = next_block(reader, max_rows, block, error);
-    if (status == CPB_OK && reader->skip_bad && block->dtype <= CPB_F16)
+    if (status == CPB_OK && reader->o.skip_bad && block->dtype <= CPB_F16)
       status = leave_bad_out(reader, block, error);
   } while (status == CPB_OK && block->rows == 0 && reader->next_row > before);
   return status;

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
+#include "io/number.h"
 
 static char *join(const char *target, const char *middle, const char *set, cpb_error *error) {
   size_t room = strlen(target) + strlen(middle) + strlen(set) + sizeof ".capball";
@@ -110,7 +112,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   if (!writer->format->streams_out)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, writer->whole.path, "%s cannot be written to a pipe",
                          writer->format->name);
-  if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
+  if (writer->format->header != NULL && writer->rows == CPB_ROWS_UNKNOWN)
     return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
                          "the header of %s counts the rows: in a pipe their number must be known first",
                          writer->format->name);
@@ -118,8 +120,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
 }
 
 static cpb_status check_unpacked(const char *path, cpb_error *error) {
-  size_t stem;
-  if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
+  if (cpb_unpacked_length(path) == strlen(path)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
                        "compressed files can only be read; write to a pipe and compress its output");
 }
@@ -189,17 +190,84 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
   return CPB_OK;
 }
 
+/* ---- rows ---- */
+
+cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
+  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
+  if (writer->out.used < least) return CPB_OK;
+  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
+  writer->out.used = 0;
+  return status;
+}
+
+cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
+                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
+                       (unsigned long long)first, rows.rows);
+}
+
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
+}
+
+cpb_status cpb_writer_print(cpb_writer *writer, cpb_view rows,
+                            void (*print)(cpb_writer *writer, const void *row, bool first),
+                            cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+    uint64_t number = writer->appended + i;
+    print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
+    if (writer->seal != NULL)
+      status = cpb_writer_show(writer, number, cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols), error);
+    if (status == CPB_OK) status = cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
+  }
+  return status;
+}
+
+/* The rows in the type of the file, one after the other. */
+static cpb_status convert(cpb_writer *writer, cpb_view *rows, cpb_error *error) {
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  if (rows->dtype == writer->dtype && rows->stride == rows->cols) return CPB_OK;
+  cpb_status status = cpb_buffer_reserve(&writer->converted, rows->rows * row_bytes, 0, error);
+  for (size_t i = 0; i < rows->rows && status == CPB_OK; i++) {
+    cpb_view row = cpb_view_slice(*rows, i, 1);
+    size_t fit =
+        cpb_convert(row.data, row.dtype, writer->converted.bytes + i * row_bytes, writer->dtype, row.cols);
+    unsigned long long number = writer->appended + i;
+    if (fit < row.cols)
+      status = cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
+                                 "row %llu, column %zu: %.17g does not fit in %s", number, fit,
+                                 cpb_view_at(row, 0, fit), cpb_dtype_name(writer->dtype));
+  }
+  *rows = cpb_rows(writer->converted.bytes, writer->dtype, rows->rows, rows->cols);
+  return status;
+}
+
+static cpb_status append_piece(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  cpb_status status = convert(writer, &rows, error);
+  if (status == CPB_OK && writer->seal != NULL && !writer->format->text)
+    status = cpb_writer_show(writer, writer->appended, rows, error);
+  if (status == CPB_OK) status = writer->format->append(writer, rows, error);
+  if (status == CPB_OK) writer->appended += rows.rows;
+  return status;
+}
+
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   if (writer->committed || writer->broken)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
-  if (status == CPB_OK && block.rows != 0) {
-    status = cpb_writer_show_block(writer, block, error);
-    if (status == CPB_OK) status = writer->format->append(writer, block, error);
-    writer->broken = status != CPB_OK;
+  if (status != CPB_OK) return status;
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t most = row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1;
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+    size_t count = block.rows - first < most ? block.rows - first : most;
+    status = append_piece(writer, cpb_view_slice(block, first, count), error);
   }
-  if (status == CPB_OK) writer->appended += block.rows;
+  writer->broken = status != CPB_OK;
   return status;
 }
 
@@ -275,7 +343,7 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path, "%llu row%s promised, %llu written",
                          (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
                          (unsigned long long)written);
-  cpb_status status = cpb_writer_flush(writer, error);
+  cpb_status status = cpb_writer_flush(writer, 1, error);
   if (status == CPB_OK && writer->seal != NULL)
     status = writer->seal->text(writer->seal, written, &writer->seal_text, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
@@ -295,8 +363,8 @@ void cpb_writer_free(cpb_writer *writer) {
   if (writer == NULL) return;
   if (writer->format != NULL && writer->format->abandon != NULL) writer->format->abandon(writer);
   cpb_whole_close(&writer->whole);
-  cpb_buffer_free(&writer->buffer);
-  cpb_buffer_free(&writer->row);
+  free(writer->out.bytes);
+  cpb_buffer_free(&writer->converted);
   cpb_buffer_free(&writer->parsed);
   free(writer->seal_text);
   free(writer->file);

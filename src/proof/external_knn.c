@@ -49,7 +49,7 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
   if (status == CPB_OK) status = cpb_query_norms(a->map, query, &a->norm, NULL, error);
   if (status == CPB_OK) status = cpb_question_embed(a->map, query, &a->point, error);
   if (status != CPB_OK) return status;
-  cpb_loops_here()->widen[query.dtype](query.data, query.cols, a->x);
+  cpb_row_widen(query, 0, a->x);
   return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
 }
 
@@ -182,10 +182,9 @@ static void count_rows(void *arg, size_t block, size_t first, size_t count) {
     return;
   }
   for (size_t i = 0; i < count; i++) {
-    cpb_view at = cpb_view_slice(job->rows, first + i, 1);
-    int fault = cpb_row_fault(job->loops, at, 0);
+    int fault = cpb_row_fault(job->loops, job->rows, first + i);
     if (fault != 0) cpb_first_fault_meet(&job->fault, first + i, (cpb_fault)fault);
-    job->loops->widen[at.dtype](at.data, cols, wide + i * cols);
+    cpb_row_widen(job->rows, first + i, wide + i * cols);
   }
   cpb_product product = {tall, job->wide, cols, wide, cols, 1, job->p, job->wide, products, job->wide};
   cpb_product_add(job->loops, &product);
@@ -193,24 +192,18 @@ static void count_rows(void *arg, size_t block, size_t first, size_t count) {
   free(wide);
 }
 
-/* Transposes the queries. */
-static void turn(const cpb_loops *loops, cpb_view p, size_t wide, double *row, double *turned) {
-  for (size_t j = 0; j < p.rows; j++) {
-    cpb_view at = cpb_view_slice(p, j, 1);
-    loops->widen[at.dtype](at.data, p.cols, row);
-    for (size_t k = 0; k < p.cols; k++) turned[k * wide + j] = row[k];
-  }
-}
-
 static cpb_status run(count_job *job, cpb_view p, uint64_t *counts, const cpb_exec *exec, cpb_error *error) {
   enum { BLOCK = 96 };
-  double *turned = calloc(p.cols * job->wide + p.cols, sizeof *turned);
+  double *turned = calloc(p.cols * job->wide + p.cols, sizeof *turned), *row = turned + p.cols * job->wide;
   job->counts = calloc(p.rows + 1, sizeof *job->counts);
+  job->p = turned;
   if (turned == NULL || job->counts == NULL)
     atomic_store(&job->out_of_memory, 1);
   else {
-    turn(job->loops, p, job->wide, turned + p.cols * job->wide, turned);
-    job->p = turned;
+    for (size_t j = 0; j < p.rows; j++) {
+      cpb_row_widen(p, j, row);
+      for (size_t k = 0; k < p.cols; k++) turned[k * job->wide + j] = row[k];
+    }
     cpb_blocks_run(&(cpb_blocks){job->rows.rows, BLOCK, count_rows, job}, exec);
   }
   cpb_status status = cpb_first_fault_report(&job->fault, "rows", error);
@@ -349,53 +342,29 @@ typedef struct looking {
   cpb_view block;
   uint64_t first;      /* the number of its first row */
   cpb_row_look *looks; /* one per task */
-  cpb_status *status;
 } looking;
 
-static cpb_status look_at_rows(const looking *l, size_t task, double *y, cpb_error *error) {
-  size_t first = task * TASK_ROWS, left = l->block.rows - first;
-  for (size_t i = 0; i < (left < TASK_ROWS ? left : TASK_ROWS); i++) {
-    cpb_view row = cpb_view_slice(l->block, first + i, 1);
-    cpb_loops_here()->widen[row.dtype](row.data, row.cols, y);
-    cpb_status status =
-        cpb_row_look_at(&l->looks[task], l->reading, y, row.dtype, l->first + first + i, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
-}
-
-static void look_task(void *arg, size_t task) {
+static cpb_status look_at_rows(void *arg, size_t task, cpb_error *error) {
   const looking *l = arg;
+  size_t first = task * TASK_ROWS,
+         end = first + TASK_ROWS < l->block.rows ? first + TASK_ROWS : l->block.rows;
   double *y = malloc(l->reading->cols * sizeof *y);
-  l->status[task] = y == NULL ? CPB_ENOMEM : look_at_rows(l, task, y, NULL);
-  free(y);
-}
-
-/* The first failure, with its message. */
-static cpb_status find_failure(looking *l, size_t tasks, cpb_error *error) {
-  for (size_t task = 0; task < tasks; task++) {
-    if (l->status[task] == CPB_OK) continue;
-    double *y = malloc(l->reading->cols * sizeof *y);
-    cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : look_at_rows(l, task, y, error);
-    free(y);
-    if (status != CPB_OK) return status; /* else memory is now available */
+  cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : CPB_OK;
+  for (size_t i = first; i < end && status == CPB_OK; i++) {
+    cpb_row_widen(l->block, i, y);
+    status = cpb_row_look_at(&l->looks[task], l->reading, y, l->block.dtype, l->first + i, error);
   }
-  return CPB_OK;
+  free(y);
+  return status;
 }
 
 static cpb_status look_at_block(looking *l, cpb_row_look *look, const cpb_exec *exec, cpb_error *error) {
   size_t tasks = (l->block.rows + TASK_ROWS - 1) / TASK_ROWS;
   l->looks = calloc(tasks, sizeof *l->looks);
-  l->status = calloc(tasks, sizeof *l->status);
-  bool memory = l->looks != NULL && l->status != NULL;
-  cpb_status status = memory ? CPB_OK : cpb_fail_memory(error, "%zu rows", l->block.rows);
-  if (memory) {
-    cpb_exec_run(exec, tasks, look_task, l);
-    status = find_failure(l, tasks, error);
-    for (size_t task = 0; task < tasks; task++) cpb_row_look_join(look, &l->looks[task]);
-  }
+  if (l->looks == NULL) return cpb_fail_memory(error, "%zu rows", l->block.rows);
+  cpb_status status = cpb_exec_try(exec, tasks, look_at_rows, l, error);
+  for (size_t task = 0; task < tasks; task++) cpb_row_look_join(look, &l->looks[task]);
   free(l->looks);
-  free(l->status);
   return status;
 }
 

@@ -17,28 +17,16 @@
 #include "recommend/choice.h"
 
 const char *cpb_goal_name(cpb_goal goal) {
-  switch (goal) {
-  case CPB_GOAL_MEAN: return "mean";
-  case CPB_GOAL_MEDIAN: return "median";
-  case CPB_GOAL_HEMISPHERE: return "hemisphere";
-  case CPB_GOAL_SPREAD: return "spread";
-  case CPB_GOAL_RECALL: return "recall";
-  }
-  return "unknown";
+  static const char *const names[CPB_GOALS] = {[CPB_GOAL_MEAN] = "mean",
+                                               [CPB_GOAL_MEDIAN] = "median",
+                                               [CPB_GOAL_HEMISPHERE] = "hemisphere",
+                                               [CPB_GOAL_SPREAD] = "spread",
+                                               [CPB_GOAL_RECALL] = "recall"};
+  return (unsigned)goal < CPB_GOALS ? names[goal] : "unknown";
 }
 
-static const cpb_goal_options defaults = {.size = sizeof(cpb_goal_options),
-                                          .goal = CPB_GOAL_MEAN,
-                                          .target = 0.99,
-                                          .k = 10,
-                                          .queries = 1000,
-                                          .norm_mean = NAN,
-                                          .norm_median = NAN,
-                                          .norm_max = NAN};
-
-void cpb_goal_options_init(cpb_goal_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_goal_options, .size = sizeof(cpb_goal_options), .goal = CPB_GOAL_MEAN, .target = 0.99,
+             .k = 10, .queries = 1000, .norm_mean = NAN, .norm_median = NAN, .norm_max = NAN)
 
 static const double right_angle = 0x1.921fb54442d18p+0;
 
@@ -146,56 +134,60 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
 
 enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the deciding one in 11 parts */
 
-/* The measured recall minus its standard error, for each point of the curve. */
-typedef struct surety {
-  double least[GRID + REFINED];
-} surety;
+/* A choice in progress. */
+typedef struct choosing {
+  cpb_choice *choice;
+  cpb_view sample;
+  const double *center;
+  const cpb_goal_options *o;
+  double
+      least[GRID + REFINED]; /* the measured recall minus its standard error, for each point of the curve */
+} choosing;
 
 /* Measures `count` scales, from `low` in steps of `factor`, into the curve at `at`. */
-static cpb_status measure(cpb_choice *c, surety *sure, size_t at, double low, double factor, size_t count,
-                          cpb_view sample, const double *center, const cpb_goal_options *o,
+static cpb_status measure(choosing *w, size_t at, double low, double factor, size_t count,
                           const cpb_exec *exec, cpb_error *error) {
+  cpb_choice *c = w->choice;
   double s[GRID], recall[GRID], spread[GRID];
   for (size_t i = 0; i < count; i++) s[i] = low * cpb_pow(factor, (double)i);
   cpb_status status =
-      cpb_ceiling_measure(sample, center, o->k, o->queries, s, count, recall, spread, exec, error);
+      cpb_search_ceiling(w->sample, w->center, w->o->k, w->o->queries, s, count, recall, spread, exec, error);
   if (status != CPB_OK) return status;
   size_t after = c->ceiling_count - at;
   memmove(c->ceiling + at + count, c->ceiling + at, after * sizeof *c->ceiling);
-  memmove(sure->least + at + count, sure->least + at, after * sizeof *sure->least);
+  memmove(w->least + at + count, w->least + at, after * sizeof *w->least);
   for (size_t i = 0; i < count; i++) {
     c->ceiling[at + i] = (cpb_curve_point){s[i], recall[i]};
-    sure->least[at + i] = recall[i] - spread[i];
+    w->least[at + i] = recall[i] - spread[i];
   }
   c->ceiling_count += count;
   return CPB_OK;
 }
 
 /* The first point of the curve from which the target is reached throughout. */
-static size_t first_reached(const cpb_choice *c, const surety *sure, double target) {
-  size_t at = c->ceiling_count;
-  while (at > 0 && sure->least[at - 1] >= target) at--;
+static size_t first_reached(const choosing *w) {
+  size_t at = w->choice->ceiling_count;
+  while (at > 0 && w->least[at - 1] >= w->o->target) at--;
   return at;
 }
 
-static cpb_status find_recall(cpb_choice *c, cpb_view sample, const double *center, const cpb_goal_options *o,
-                              cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
-  surety sure;
+static cpb_status find_recall(choosing *w, cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
+  cpb_choice *c = w->choice;
   double step = sqrt(2), fine = cpb_pow(step, 1. / (REFINED + 1));
   cpb_exec_part grid, refined;
-  cpb_status status = measure(c, &sure, 0, c->sample_mean_norm / 4, step, GRID, sample, center, o,
-                              cpb_exec_part_of(&grid, exec, 0, 0.6), error);
+  cpb_status status =
+      measure(w, 0, c->sample_mean_norm / 4, step, GRID, cpb_exec_part_of(&grid, exec, 0, 0.6), error);
   if (status != CPB_OK) return status;
-  size_t at = first_reached(c, &sure, o->target);
+  size_t at = first_reached(w);
   if (at == GRID)
     return cpb_fail(error, CPB_WHY_RECALL_NOT_REACHED, "target",
-                    "recall %g is not reached: %g at %g times the mean norm", o->target,
+                    "recall %g is not reached: %g at %g times the mean norm", w->o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->sample_mean_norm);
   if (at > 0)
-    status = measure(c, &sure, at, c->ceiling[at - 1].s * fine, fine, REFINED, sample, center, o,
+    status = measure(w, at, c->ceiling[at - 1].s * fine, fine, REFINED,
                      cpb_exec_part_of(&refined, exec, 0.6, 1), error);
   if (status != CPB_OK) return status;
-  *best = c->ceiling[first_reached(c, &sure, o->target)];
+  *best = c->ceiling[first_reached(w)];
   c->alternatives[CPB_GOAL_RECALL] = best->s;
   return CPB_OK;
 }
@@ -228,8 +220,8 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
   cpb_curve_point best = {NAN, NAN};
   bool recall = options->goal == CPB_GOAL_RECALL;
   if (status == CPB_OK && (recall || sample.rows > options->k)) {
-    status =
-        find_recall(choice, sample, center, options, &best, cpb_exec_part_of(&search, exec, 0.2, 1), error);
+    choosing w = {.choice = choice, .sample = sample, .center = center, .o = options};
+    status = find_recall(&w, &best, cpb_exec_part_of(&search, exec, 0.2, 1), error);
     if (!recall && status == CPB_EINVAL) status = CPB_OK; /* only an alternative */
   }
   if (status != CPB_OK) return status;

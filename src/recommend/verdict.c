@@ -3,13 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/best.h"
+
 cpb_recommend_row *cpb_verdict_row(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form) {
   return &of->row[(size_t)index * of->per_index + of->first_of[recipe] + form];
-}
-
-static int rising(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
 }
 
 /* How many of the ascending ranks are below `place`. */
@@ -64,7 +61,7 @@ static void set_errors(cpb_recommend_row *row, const uint64_t *ranks, size_t cou
 void cpb_verdict_measure(cpb_recommendation *of, cpb_recommend_row *row, uint64_t *ranks, size_t count,
                          size_t cols) {
   double *curve = of->curves[row - of->row];
-  qsort(ranks, count, sizeof *ranks, rising);
+  qsort(ranks, count, sizeof *ranks, cpb_compare_ids);
   row->recall = (double)below(ranks, count, of->facts.k) / (double)count;
   row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
   set_errors(row, ranks, count, (double)of->facts.queries);

@@ -16,12 +16,8 @@ const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
 
-static const cpb_sketch_options defaults = {
-    .size = sizeof(cpb_sketch_options), .s = 1, .bits_per = 1, .factors = CPB_F16, .spread = 1};
-
-void cpb_sketch_options_init(cpb_sketch_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_options, .size = sizeof(cpb_sketch_options), .s = 1, .bits_per = 1,
+             .factors = CPB_F16, .spread = 1)
 
 void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
   cpb_sized_give(options, &sketch->options, sizeof sketch->options);
