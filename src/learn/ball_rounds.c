@@ -13,7 +13,6 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "core/state_bytes.h"
 #include "learn/distances.h"
 #include "learn/paper_schemes.h"
 
@@ -79,6 +78,24 @@ static void ball_rounds_begin_pass(cpb_ball_rounds *rounds) {
   cpb_working_set_clear(&rounds->staged);
 }
 
+/* A row by its distance; `at` is its position. */
+typedef struct far_row {
+  double dist2;
+  uint64_t id;
+  size_t at;
+} far_row;
+
+/* Ties in favour of the smaller id. */
+static bool is_farther(far_row a, far_row b) {
+  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
+}
+
+/* For qsort. */
+static int farthest_first(const void *a, const void *b) {
+  const far_row *x = a, *y = b;
+  return is_farther(*x, *y) ? -1 : is_farther(*y, *x);
+}
+
 typedef struct read_job {
   cpb_memory memory;
   const cpb_ball_rounds *rounds;
@@ -86,7 +103,7 @@ typedef struct read_job {
   cpb_row_ids ids;
   _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: nearer rows are ignored */
   size_t most;
-  cpb_far_row *far;  /* per block: a heap of at most `most`, the nearest first */
+  far_row *far;      /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
   double *largest2;  /* per block */
   _Atomic bool out_of_range;
@@ -103,10 +120,10 @@ static size_t most_staged(const cpb_ball_rounds *rounds) {
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static bool nearer(cpb_far_row a, cpb_far_row b) { return cpb_is_farther(b, a); }
+static bool nearer(far_row a, far_row b) { return is_farther(b, a); }
 
-static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
-  cpb_far_row moved = heap[i];
+static void sift_down(far_row *heap, size_t count, size_t i) {
+  far_row moved = heap[i];
   for (size_t child; (child = 2 * i + 1) < count; i = child) {
     if (child + 1 < count && nearer(heap[child + 1], heap[child])) child++;
     if (!nearer(heap[child], moved)) break;
@@ -115,7 +132,7 @@ static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
   heap[i] = moved;
 }
 
-static void offer(cpb_far_row *heap, size_t *count, size_t room, cpb_far_row row) {
+static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
   if (*count < room) {
     heap[(*count)++] = row;
     if (*count == room)
@@ -162,7 +179,7 @@ static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1;
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_loops *loops = job->rounds->loops;
-  cpb_far_row *heap = job->far + block * job->most;
+  far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
   double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
   cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
@@ -170,7 +187,7 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
-      offer(heap, held, job->most, (cpb_far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
+      offer(heap, held, job->most, (far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
     if (*held == job->most) cut = fmax(cut, below(heap[0].dist2));
   }
   if (*held == job->most) raise_cut(job, cut);
@@ -184,7 +201,7 @@ static size_t join_blocks(read_job *job, size_t blocks) {
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < job->far_count[block]; i++)
       offer(job->far, &held, job->most, job->far[block * job->most + i]);
-  qsort(job->far, held, sizeof *job->far, cpb_farthest_first);
+  qsort(job->far, held, sizeof *job->far, farthest_first);
   return held;
 }
 
@@ -242,11 +259,11 @@ static cpb_status take_staged(cpb_ball_rounds *rounds) {
 }
 
 /* Keeps the support, the largest multipliers first. */
-static void keep_support(cpb_ball_rounds *rounds, cpb_far_row *rows, size_t count) {
-  qsort(rows, count, sizeof *rows, cpb_farthest_first);
+static void keep_support(cpb_ball_rounds *rounds, cpb_ranked *rows, size_t count) {
+  cpb_ranked_sort(rows, count);
   rounds->support_count = count > rounds->d + 1 ? rounds->d + 1 : count;
   for (size_t k = 0; k < rounds->support_count; k++) {
-    rounds->multiplier[k] = rows[k].dist2;
+    rounds->multiplier[k] = -rows[k].key;
     rounds->support_row[k] = rows[k].id;
   }
 }
@@ -256,10 +273,10 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   if (rounds->hull.count == 0 && rounds->largest2 > 0) rounds->hull.unit = sqrt(rounds->largest2);
   cpb_status status = cpb_working_set_solve(&rounds->set, &rounds->hull, tolerance, &rounds->iterations);
   if (status != CPB_OK) return status;
-  cpb_far_row *rows = malloc(rounds->hull.count * sizeof *rows);
+  cpb_ranked *rows = malloc(rounds->hull.count * sizeof *rows);
   if (rows == NULL) return CPB_ENOMEM;
   for (size_t k = 0; k < rounds->hull.count; k++)
-    rows[k] = (cpb_far_row){rounds->hull.weight[k], rounds->hull.tag[k], 0};
+    rows[k] = (cpb_ranked){-rounds->hull.column[k].weight, rounds->hull.column[k].tag};
   keep_support(rounds, rows, rounds->hull.count);
   free(rows);
   memcpy(rounds->point, rounds->hull.point, rounds->d * sizeof *rounds->point);
@@ -277,13 +294,13 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
   double *multiplier = cpb_memory_take(&memory, n, sizeof *multiplier), lower2 = 0;
-  cpb_far_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
+  cpb_ranked *rows = cpb_memory_take(&memory, n, sizeof *rows);
   cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   if (status == CPB_OK)
     status = cpb_paper_cap_iteration(&rounds->set, rounds->loops, rounds->point, multiplier, &lower2, &steps);
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++)
-      if (multiplier[i] > 0) rows[count++] = (cpb_far_row){multiplier[i], rounds->set.tag[i], 0};
+      if (multiplier[i] > 0) rows[count++] = (cpb_ranked){-multiplier[i], rounds->set.tag[i]};
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
@@ -356,7 +373,7 @@ static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_
 
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
-  double rank = rounds->staged.bounded ? rounds->staged.bound.dist2 : 0;
+  double rank = rounds->staged.bounded ? -rounds->staged.bound.key : 0;
   if (ids.ids != NULL || rank <= 0 || rank > 62) return i;
   uint64_t step = (uint64_t)1 << (unsigned)rank;
   return i + (size_t)(-(ids.first + i) & (step - 1));
@@ -388,7 +405,7 @@ void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows) {
   if (step == 1) return;
   uint64_t odd = most - ((rows - 1) / step + 1);
   rounds->staged.bounded = true;
-  rounds->staged.bound = (cpb_far_row){rank_of(step / 2), step / 2 + odd * step, 0};
+  rounds->staged.bound = (cpb_ranked){-rank_of(step / 2), step / 2 + odd * step};
 }
 
 /* Makes the sample relative to its first row, in the unit; rows that the unit cannot hold are dropped. */
@@ -607,139 +624,4 @@ cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_ou
   cpb_ball_rounds_write(rounds, out, &ours);
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
-}
-
-/* Rounds of an enclosing ball as bytes; see core/state_bytes.h.
- *
- *   "CPBCORES"  u32 version  u64 d  f64 gap  u64 max passes  u32 method  u64 round  u32 done  i32 exponent
- *   u64 rows of all  u64 rows of the round  f64 largest^2  f64 lower^2  f64 proven^2
- *   per column  round 0, with rows: f64 low  f64 high; else f64 origin  f64 point  f64 center
- *   u64 staged rows, per row  u64 id  f64 distance^2  d f64
- *   u64 working rows, per row  u64 id  f64 distance^2  d f64
- *   u64 support, per row  u64 id  f64 multiplier
- *   u64 active columns; where there are some f64 unit  f64 value  d f64 point, and of column k
- *     u64 id  f64 weight  f64 |p|^2  d f64 p  d+1 f64 of the basis  k+1 f64 of the triangle
- *   u64 iterations  f64 radius  f64 lower  f64 gap  d f64 center   (the best ball; radius inf: none)
- *   u64 FNV-1a of all before */
-
-enum { VERSION = 2 };
-static const cpb_state_kind kind = {"CPBCORES", VERSION, "rounds of enclosing balls", VERSION};
-
-static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_ball_options, gap),
-                                                CPB_MEMBER(SIZE, cpb_ball_options, max_passes),
-                                                CPB_MEMBER(U32, cpb_ball_options, method)};
-
-static const cpb_state_member round_table[] = {
-    CPB_MEMBER(U64, cpb_ball_rounds, round),     CPB_MEMBER(FLAG, cpb_ball_rounds, done),
-    CPB_MEMBER(I32, cpb_ball_rounds, exponent),  CPB_MEMBER(U64, cpb_ball_rounds, rows),
-    CPB_MEMBER(U64, cpb_ball_rounds, rows_seen), CPB_MEMBER(FINITE, cpb_ball_rounds, largest2),
-    CPB_MEMBER(FINITE, cpb_ball_rounds, lower2), CPB_MEMBER(FINITE, cpb_ball_rounds, proven2)};
-
-static const cpb_state_member set_table[] = {CPB_MEMBER_EACH(U64, cpb_working_set, tag),
-                                             CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2),
-                                             CPB_MEMBER_ROWS(cpb_working_set, rows)};
-
-static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_ball_rounds, support_row),
-                                                 CPB_MEMBER_EACH(FINITE, cpb_ball_rounds, multiplier)};
-
-static const cpb_state_member best_table[] = {
-    CPB_MEMBER(SIZE, cpb_ball_rounds, iterations), CPB_MEMBER(F64, cpb_ball_rounds, best.radius),
-    CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
-    CPB_MEMBER_ROWS(cpb_ball_rounds, best.center)};
-
-static void carry_round(cpb_state *s, cpb_ball_rounds *rounds) {
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(round_table), 0);
-  cpb_state_require(s, rounds->exponent >= -1100 && rounds->exponent <= 1100, "the unit is out of range");
-  if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* and point and center */
-  if (rounds->round == 0 && rounds->rows_seen > 0)
-    cpb_state_doubles(s, rounds->low, 2 * rounds->d); /* and high */
-}
-
-static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
-  size_t count = cpb_state_count(s, rounds->support_count, 16);
-  cpb_state_require(s, count <= rounds->d + 1, "the support has too many rows");
-  if (count == 0 || s->status != CPB_OK) return;
-  cpb_state_carry_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
-  rounds->support_count = count;
-}
-
-static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
-  uint64_t tag = cpb_state_number(s, hull->tag[k], 8);
-  if (s->reading) {
-    hull->tag[k] = tag;
-    hull->cap[k] = INFINITY;
-  }
-  cpb_state_doubles(s, &hull->weight[k], 1);
-  cpb_state_doubles(s, &hull->q[k], 1);
-  cpb_state_doubles(s, hull->p + k * hull->dim, hull->dim);
-  cpb_state_doubles(s, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-  cpb_state_doubles(s, hull->triangle + k * hull->room, k + 1);
-  if (s->status == CPB_OK)
-    cpb_state_require(s, hull->triangle[k * hull->room + k] != 0, "an active column depends on the others");
-}
-
-static void carry_hull(cpb_state *s, cpb_hull *hull) {
-  size_t count = cpb_state_count(s, hull->count, (2 * hull->dim + 5) * 8);
-  cpb_state_require(s, count <= hull->dim + 1, "there are too many active columns");
-  if (count == 0 || s->status != CPB_OK) return;
-  if (s->reading && cpb_hull_reserve(hull, count) != CPB_OK) {
-    cpb_state_no_memory(s, "rows", count);
-    return;
-  }
-  cpb_state_doubles(s, &hull->unit, 1);
-  cpb_state_doubles(s, &hull->value, 1);
-  cpb_state_doubles(s, hull->point, hull->dim);
-  for (size_t k = 0; k < count && s->status == CPB_OK; k++) carry_column(s, hull, k);
-  if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "the unit of the hull is not positive");
-  hull->count = s->status == CPB_OK ? count : 0;
-}
-
-static void make(cpb_state *s, void **object, cpb_ball_options *options, size_t d) {
-  cpb_ball_rounds *made = NULL;
-  cpb_error why;
-  cpb_state_require(s, d <= s->left / 8, "the state is truncated");
-  if (s->status == CPB_OK && cpb_ball_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
-static void carry(cpb_state *s, void **object) {
-  cpb_ball_rounds *rounds = *object;
-  cpb_ball_options options = defaults;
-  cpb_state_begin(s, &kind);
-  size_t d = cpb_state_size(s, s->reading ? 0 : rounds->d);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
-  if (s->reading) make(s, object, &options, d);
-  if (s->status != CPB_OK) return;
-  rounds = *object;
-  carry_round(s, rounds);
-  cpb_working_set_carry(s, &rounds->staged, CPB_STATE_TABLE(set_table));
-  cpb_working_set_carry(s, &rounds->set, CPB_STATE_TABLE(set_table));
-  carry_support(s, rounds);
-  carry_hull(s, &rounds->hull);
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(best_table), d);
-  cpb_state_require(s, rounds->best.radius >= 0, "a radius is negative");
-  cpb_state_end(s);
-}
-
-/* Sorts the staged rows first: equal states have equal bytes. */
-cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes, size_t *count,
-                                     cpb_error *error) {
-  if (rounds == NULL || bytes == NULL || count == NULL)
-    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
-  *bytes = NULL;
-  cpb_ball_rounds ordered = *rounds;
-  ordered.staged = (cpb_working_set){.d = rounds->d};
-  cpb_status status = cpb_working_set_join(&ordered.staged, &rounds->staged, false);
-  status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->staged.count)
-                            : cpb_state_write(carry, &ordered, bytes, count, error);
-  cpb_working_set_free(&ordered.staged);
-  return status;
-}
-
-static void release(void *rounds) { cpb_ball_rounds_free(rounds); }
-
-cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
-                                       cpb_ball_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

@@ -32,7 +32,7 @@ typedef struct filling {
   uint64_t tag;
   uint64_t *bits;
   size_t part_count;
-  cpb_scored *parts; /* a row and, as its score, its multiplier */
+  cpb_ranked *parts; /* a row and, as its key, its multiplier */
 } filling;
 
 /* The column of the best filling at a point. */
@@ -70,10 +70,10 @@ typedef struct solver {
   decision decisions[MOST_DECISIONS];
   size_t decision_count;
   double *score;
-  cpb_scored *candidates;
-  double *center;  /* origin + point, where the scores were computed */
-  double *partial; /* per block: twice d sums */
-  double *sums;    /* per block: sum of cap times score */
+  cpb_ranked *candidates; /* keys are scores with their signs changed: the highest score first */
+  double *center;         /* origin + point, where the scores were computed */
+  double *partial;        /* per block: twice d sums */
+  double *sums;           /* per block: sum of cap times score */
   cpb_hull hull;
   filling *fillings;
   size_t filling_count, filling_room;
@@ -105,13 +105,14 @@ static inline double cap_sum_value(const solver *s, cap_sum of) {
 }
 
 /* a before b: the order in which a filling takes them. */
-static inline bool cpb_scored_before(cpb_scored a, cpb_scored b) {
-  return a.score > b.score || (a.score == b.score && a.row < b.row);
+static inline bool is_before(cpb_ranked a, cpb_ranked b) {
+  return a.key < b.key || (a.key == b.key && a.id < b.id);
 }
 
 /* Whether the present filling takes row i in full. */
 static inline bool capped_is_full(const solver *s, size_t i) {
-  return cpb_scored_before((cpb_scored){s->score[i], i}, (cpb_scored){s->now.edge_score, s->now.edge});
+  double score = s->score[i], edge = s->now.edge_score;
+  return score > edge || (score == edge && i < s->now.edge);
 }
 
 /* A column of the hull that is not a filling; size as in best_filling. */
@@ -154,31 +155,31 @@ static void capped_score(solver *s, double *point) {
 
 /* ---- the edge ---- */
 
-static void swap(cpb_scored *a, cpb_scored *b) {
-  cpb_scored kept = *a;
+static void swap(cpb_ranked *a, cpb_ranked *b) {
+  cpb_ranked kept = *a;
   *a = *b;
   *b = kept;
 }
 
-static void middle_of_three_to_the_end(cpb_scored *rows, size_t n) {
-  cpb_scored *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
-  if (cpb_scored_before(*b, *a)) swap(a, b);
-  if (cpb_scored_before(*c, *b)) swap(b, c);
-  if (cpb_scored_before(*b, *a)) swap(a, b);
+static void middle_of_three_to_the_end(cpb_ranked *rows, size_t n) {
+  cpb_ranked *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
+  if (is_before(*b, *a)) swap(a, b);
+  if (is_before(*c, *b)) swap(b, c);
+  if (is_before(*b, *a)) swap(a, b);
   swap(b, c);
 }
 
 /* Partitions around the last row; returns its final position. */
-static size_t partition(cpb_scored *rows, size_t n) {
+static size_t partition(cpb_ranked *rows, size_t n) {
   size_t front = 0;
   for (size_t i = 0; i + 1 < n; i++)
-    if (cpb_scored_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
+    if (is_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
   swap(&rows[front], &rows[n - 1]);
   return front;
 }
 
 /* Moves the first `count` rows of the order to the front, in any order. */
-static void scored_select(cpb_scored *rows, size_t n, size_t count) {
+static void select_first(cpb_ranked *rows, size_t n, size_t count) {
   while (count > 0 && count < n) {
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
@@ -192,19 +193,14 @@ static void scored_select(cpb_scored *rows, size_t n, size_t count) {
   }
 }
 
-int cpb_scored_compare(const void *a, const void *b) {
-  const cpb_scored *x = a, *y = b;
-  return cpb_scored_before(*x, *y) ? -1 : cpb_scored_before(*y, *x);
-}
-
 /* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
-static cpb_scored fill_up(const solver *s, cpb_scored *rows, size_t n, double *need) {
+static cpb_ranked fill_up(const solver *s, cpb_ranked *rows, size_t n, double *need) {
   for (;;) {
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
     cap_sum sum = {0};
-    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].row);
-    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].row);
+    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].id);
+    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].id);
     if (weight >= *need && front > 0) {
       n = front;
     } else if (weight + own >= *need || front + 1 == n) { /* or a remainder from rounding */
@@ -226,7 +222,7 @@ static bool bracket(solver *s, double low, double high, size_t *count, double *n
     if (s->score[i] > high)
       cap_sum_add(s, &above, i);
     else if (s->score[i] >= low) {
-      s->candidates[found++] = (cpb_scored){s->score[i], i};
+      s->candidates[found++] = (cpb_ranked){-s->score[i], i};
       cap_sum_add(s, &within, i);
     }
   }
@@ -269,30 +265,16 @@ static void choose_edge(solver *s) {
   if (!narrow) {
     count = 0;
     for (size_t i = 0; i < s->n; i++)
-      if (s->score[i] > -INFINITY) s->candidates[count++] = (cpb_scored){s->score[i], i};
+      if (s->score[i] > -INFINITY) s->candidates[count++] = (cpb_ranked){-s->score[i], i};
     need = 1 - cap_sum_value(s, s->full.cap);
   }
-  cpb_scored edge = fill_up(s, s->candidates, count, &need);
-  s->now.edge = edge.row;
+  cpb_ranked edge = fill_up(s, s->candidates, count, &need);
+  s->now.edge = edge.id;
   s->now.edge_weight = need;
-  s->now.edge_score = s->last_edge = edge.score;
+  s->now.edge_score = s->last_edge = -edge.key;
 }
 
 /* ---- the sums of a filling ---- */
-
-/* sum += weight p_i */
-static void capped_add_row(const solver *s, size_t row, double weight, double *sum) {
-  const cpb_capped_dual *dual = s->dual;
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(s->d, offset);
-    const double *chunk = cpb_row_chunk(dual->loops, s->x, row, offset, count, buffer);
-    if (dual->origin == NULL)
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
-    else
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - dual->origin[offset + j]);
-  }
-}
 
 /* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
 static void capped_move_sum(double *from, double *to, size_t d) {
@@ -319,7 +301,7 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
     if (weight <= 0) continue;
     weights[taken] = weight;
     scores[taken++] = s->score[i];
-    capped_add_row(s, i, weight, group);
+    cpb_add_row(s->dual->loops, s->x, i, weight, s->dual->origin, group);
     if (taken % GROUP == 0) capped_move_sum(group, sum, s->d);
   }
   capped_move_sum(group, sum, s->d);
@@ -380,10 +362,10 @@ static void capped_multipliers(const solver *s, double *a) {
   for (size_t k = 0; k < s->hull.count; k++)
     for (size_t f = 0; f < s->filling_count; f++) {
       const filling *one = &s->fillings[f];
-      if (one->tag != s->hull.tag[k]) continue;
-      add_full(dual, one->bits, s->hull.weight[k], a);
+      if (one->tag != s->hull.column[k].tag) continue;
+      add_full(dual, one->bits, s->hull.column[k].weight, a);
       for (size_t i = 0; i < one->part_count; i++)
-        a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
+        a[one->parts[i].id] += s->hull.column[k].weight * one->parts[i].key;
     }
 }
 
@@ -434,8 +416,7 @@ typedef struct full_sum {
 static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   size_t name = capped_name(s, i);
   double cap = capped_cap(s, i);
-  memset(sum->row, 0, s->d * sizeof *sum->row);
-  capped_add_row(s, i, 1, sum->row);
+  cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, sum->row);
   s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
   cap_sum_add(s, &s->full.cap, i);
   cpb_twofold_add(&sum->squares, cap * s->dual->loops->dot(sum->row, sum->row, s->d));
@@ -540,7 +521,7 @@ static double urgency(const solver *s, const mixture *mix, size_t i) {
 }
 
 static int by_row(const void *a, const void *b) {
-  size_t x = ((const cpb_scored *)a)->row, y = ((const cpb_scored *)b)->row;
+  size_t x = ((const cpb_ranked *)a)->id, y = ((const cpb_ranked *)b)->id;
   return (x > y) - (x < y);
 }
 
@@ -551,11 +532,11 @@ static size_t choose_rows(solver *s, const mixture *mix) {
     if (!(s->score[i] > -INFINITY)) continue;
     double key = urgency(s, mix, i);
     in_part += key == INFINITY;
-    s->candidates[found++] = (cpb_scored){key, i};
+    s->candidates[found++] = (cpb_ranked){-key, i};
   }
   size_t most = s->margin_rows + (in_part < MARGIN_MOST ? in_part : MARGIN_MOST);
   size_t count = found < most ? found : most;
-  scored_select(s->candidates, found, count);
+  select_first(s->candidates, found, count);
   qsort(s->candidates, count, sizeof *s->candidates, by_row);
   return count;
 }
@@ -568,10 +549,9 @@ static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix
   margin->weight = cpb_memory_take(memory, count, sizeof *margin->weight);
   if (memory->failed || cpb_working_set_reserve(&margin->set, count) != CPB_OK) return CPB_ENOMEM;
   for (size_t k = 0; k < count; k++) {
-    size_t i = s->candidates[k].row;
+    size_t i = s->candidates[k].id;
     double cap = capped_cap(s, i);
-    memset(p, 0, s->d * sizeof *p);
-    capped_add_row(s, i, 1, p);
+    cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, p);
     cpb_working_set_add(&margin->set, p, i, s->dual->loops->dot(p, p, s->d), cap);
     margin->before[k] = fmin(mix->a[capped_name(s, i)], cap);
   }
@@ -580,14 +560,14 @@ static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix
 
 /* The start: the margin's weight on its rows with the highest scores. Returns the row taken in part. */
 static size_t fill_margin(const solver *s, margin_rows *margin, double weight) {
-  cpb_scored *order = s->candidates;
+  cpb_ranked *order = s->candidates;
   size_t n = margin->set.count, last = 0;
-  for (size_t k = 0; k < n; k++) order[k] = (cpb_scored){s->score[margin->set.tag[k]], k};
-  qsort(order, n, sizeof *order, cpb_scored_compare);
+  for (size_t k = 0; k < n; k++) order[k] = (cpb_ranked){-s->score[margin->set.tag[k]], k};
+  cpb_ranked_sort(order, n);
   for (size_t k = 0; k < n; k++) {
-    double part = fmin(fmax(weight, 0), margin->set.weight[order[k].row]);
-    if (part > 0) last = order[k].row;
-    margin->weight[order[k].row] = part;
+    double part = fmin(fmax(weight, 0), margin->set.weight[order[k].id]);
+    if (part > 0) last = order[k].id;
+    margin->weight[order[k].id] = part;
     weight -= part;
   }
   return last;
@@ -641,7 +621,7 @@ static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture
   made->parts = malloc((count + 1) * sizeof *made->parts);
   if (made->parts == NULL) return CPB_ENOMEM;
   for (size_t i = 0; i < n; i++)
-    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_scored){mix->a[i], i};
+    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_ranked){mix->a[i], i};
   made->bits = mix->bits;
   mix->bits = NULL;
   return CPB_OK;
@@ -667,7 +647,7 @@ static cpb_status capped_improve(solver *s, filling *made, margin_column *column
   *made = (filling){0};
   cpb_status status = mixture_init(&mix, s, &memory);
   if (status == CPB_OK) status = margin_init(&margin, s, &mix, &memory);
-  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
+  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.column[k].weight * s->hull.column[k].q;
   if (status == CPB_OK) status = solve_margin(s, &margin, height);
   if (status == CPB_OK) {
     change_column(s, &margin, height, column);
@@ -685,7 +665,7 @@ enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
-    if (hull->tag[k] == tag) return true;
+    if (hull->column[k].tag == tag) return true;
   return false;
 }
 
@@ -743,7 +723,7 @@ static cpb_status keep_filling(const solver *s, filling *made) {
   }
   memcpy(made->bits, s->now.bits, words * sizeof *made->bits);
   made->part_count = 1;
-  made->parts[0] = (cpb_scored){s->now.edge_weight, capped_name(s, s->now.edge)};
+  made->parts[0] = (cpb_ranked){s->now.edge_weight, capped_name(s, s->now.edge)};
   return CPB_OK;
 }
 

@@ -108,16 +108,6 @@ typedef struct mean_job {
 
 static double weight_of(const mean_job *job, size_t row) { return job->caps == NULL ? 1 : job->caps[row]; }
 
-static void add_row(const mean_job *job, size_t row, double weight, double *sum) {
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < job->x.cols; offset += CPB_CHUNK) {
-    size_t length = cpb_chunk_count(job->x.cols, offset);
-    const double *chunk = cpb_row_chunk(job->loops, job->x, row, offset, length, buffer);
-    const double *first = job->first + offset;
-    for (size_t j = 0; j < length; j++) sum[offset + j] += weight * (chunk[j] - first[j]);
-  }
-}
-
 static void mean_block(void *argument, size_t block, size_t first, size_t count) {
   mean_job *job = argument;
   double *sum = job->partial + block * job->x.cols, largest = 0, dist2[BLOCK_ROWS];
@@ -125,7 +115,7 @@ static void mean_block(void *argument, size_t block, size_t first, size_t count)
   for (size_t row = first; row < first + count; row++) {
     double weight = weight_of(job, row);
     if (!(weight > 0)) continue;
-    add_row(job, row, weight, sum);
+    cpb_add_row(job->loops, job->x, row, weight, job->first, sum);
     if (dist2[row - first] > largest) largest = dist2[row - first];
     if (dist2[row - first] < INFINITY) continue;
     int fault = cpb_row_fault(job->loops, job->x, row);

@@ -24,15 +24,19 @@ typedef struct cpb_hull_full {
   double height, weight;
 } cpb_hull_full;
 
+/* A column without its p. */
+typedef struct cpb_hull_column {
+  double q, cap;
+  double weight; /* in the hull > 0, sum 1 - full.weight */
+  uint64_t tag;  /* the caller's identifier */
+} cpb_hull_column;
+
 typedef struct cpb_hull {
   const cpb_loops *loops;
   size_t dim, room, count;
-  double unit;    /* a typical length of the columns, > 0 */
-  double *p;      /* count rows of dim */
-  double *q;      /* count numbers, like the next two */
-  double *weight; /* > 0, sum 1 - full.weight */
-  double *cap;
-  uint64_t *tag; /* the caller's identifier of the column */
+  double unit; /* a typical length of the columns, > 0 */
+  double *p;   /* count rows of dim */
+  cpb_hull_column *column;
   double *point; /* sum w p, dim coordinates */
   double value;  /* sum w q - |point|^2 */
   cpb_hull_full full;
@@ -56,13 +60,7 @@ cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t ta
 
 /* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
  * of it for the first column. */
-typedef struct cpb_hull_column {
-  const double *p;
-  double q, cap, weight;
-  uint64_t tag;
-} cpb_hull_column;
-
-cpb_status cpb_hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better);
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, const double *p, cpb_hull_column column, bool *better);
 
 /* A lower bound of the exact value of these weights, for columns with q = |p|^2 or a mean of such: `value` minus
  * what rounding can have added to it. q may have been rounded as a product of p is, and p as a difference; other

@@ -72,8 +72,8 @@ static void multipliers_of(const cpb_hull *hull, double s, double *multiplier, s
   memset(multiplier, 0, count * sizeof *multiplier);
   for (size_t k = 0; k < hull->count; k++) {
     double height = hull->p[k * hull->dim + hull->dim - 1]; /* 2s^2/(|x|^2+s^2) */
-    multiplier[hull->tag[k]] += hull->weight[k] * height / s;
-    sum += hull->weight[k] * height / s;
+    multiplier[hull->column[k].tag] += hull->column[k].weight * height / s;
+    sum += hull->column[k].weight * height / s;
   }
   for (size_t i = 0; i < count; i++) multiplier[i] /= sum;
 }

@@ -8,11 +8,45 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "core/state_bytes.h"
 #include "learn/capped_dual.h"
 #include "learn/distances.h"
 
 enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
+
+/* ---- rows near the edge ---- */
+
+/* Drops a row: it is added to the sums if it is beyond or on the edge. */
+static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
+  if (dist2 < rounds->ask.edge) return;
+  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
+  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
+  cpb_exact_add(&sum[rounds->d], weight);
+  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
+}
+
+/* Makes space for `more` rows: then keep_row cannot fail. */
+static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  size_t most = 2 * CPB_EDGE_ROWS, wanted = more < most - rows->count ? rows->count + more : most;
+  return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
+}
+
+/* Drops a row of those near the edge. */
+static void drop_row(void *context, size_t i) {
+  cpb_svdd_rounds *rounds = context;
+  const cpb_working_set *rows = &rounds->got.near_edge;
+  let_go(rounds, rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
+}
+
+static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2, const double *p) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  if (!cpb_working_set_wants(rows, dist2, id)) {
+    let_go(rounds, weight, dist2, p);
+    return;
+  }
+  if (rows->count == rows->room) cpb_working_set_keep(rows, CPB_EDGE_ROWS);
+  cpb_working_set_add(rows, p, id, dist2, weight);
+}
 
 /* ---- the object ---- */
 
@@ -54,8 +88,9 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   options.weights = options.start = NULL;
   cpb_svdd_rounds *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_svdd_rounds){
-        .loops = cpb_loops_here(), .d = d, .options = options, .got.near_edge.d = d, .known.columns.d = d};
+    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options, .known.columns.d = d};
+    made->got.near_edge =
+        (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
     if (allocate(made)) {
       made->known.upper = INFINITY;
       clear(made);
@@ -73,50 +108,6 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   cpb_working_set_free(&rounds->got.near_edge);
   cpb_working_set_free(&rounds->known.columns);
   free(rounds);
-}
-
-/* ---- rows near the edge ---- */
-
-/* Drops a row: it is added to the sums if it is beyond or on the edge. */
-static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
-  if (dist2 < rounds->ask.edge) return;
-  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
-  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
-  cpb_exact_add(&sum[rounds->d], weight);
-  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
-}
-
-/* Makes space for `more` rows: then keep_row cannot fail. */
-static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  size_t most = 2 * CPB_EDGE_ROWS, wanted = more < most - rows->count ? rows->count + more : most;
-  return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
-}
-
-/* Keeps the rows nearest to the edge, ties in favour of smaller ids, and drops the others. */
-static void drop_far_rows(cpb_svdd_rounds *rounds) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  if (rows->count <= CPB_EDGE_ROWS) return;
-  cpb_far_row *places = cpb_working_set_ranked(rows, &rounds->ask.edge);
-  for (size_t k = CPB_EDGE_ROWS; k < rows->count; k++) {
-    size_t i = places[k].at;
-    let_go(rounds, rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
-  }
-  cpb_working_set_take(rows, places, CPB_EDGE_ROWS);
-}
-
-static bool is_wanted(const cpb_svdd_rounds *rounds, uint64_t id, double dist2) {
-  return cpb_working_set_wants(&rounds->got.near_edge, -fabs(dist2 - rounds->ask.edge), id);
-}
-
-static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2, const double *p) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  if (!is_wanted(rounds, id, dist2)) {
-    let_go(rounds, weight, dist2, p);
-    return;
-  }
-  if (rows->count == rows->room) drop_far_rows(rounds);
-  cpb_working_set_add(rows, p, id, dist2, weight);
 }
 
 /* ---- a block of rows ---- */
@@ -155,6 +146,7 @@ static void dist2_block(void *argument, size_t block, size_t first, size_t count
 }
 
 static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const double *dist2, double *p) {
+  const cpb_working_set *rows = &rounds->got.near_edge;
   double unit = 0x1p62 / rounds->ask.total;
   for (size_t i = 0; i < x.rows; i++) {
     double weight = weight_at(block, i);
@@ -162,11 +154,11 @@ static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const 
     if (!(weight > 0)) continue;
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
-    if (dist2[i] < rounds->ask.edge && !is_wanted(rounds, id, dist2[i])) continue;
+    if (dist2[i] < rounds->ask.edge && !cpb_working_set_wants(rows, dist2[i], id)) continue;
     cpb_row_about(rounds->loops, x, rounds->ask.exponent, i, rounds->ask.center, p);
     keep_row(rounds, id, weight, dist2[i], p);
   }
-  drop_far_rows(rounds);
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
 }
 
 static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, double *row) {
@@ -250,7 +242,7 @@ cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds 
   rounds->got.rows += from->rows;
   for (size_t i = 0; i < rows->count; i++)
     keep_row(rounds, rows->tag[i], rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
-  drop_far_rows(rounds);
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
   return CPB_OK;
 }
 
@@ -464,9 +456,9 @@ static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
   size_t kept = 0;
   for (size_t k = 0; k < columns->count; k++)
     for (size_t h = 0; h < hull->count; h++) {
-      if (hull->tag[h] != k) continue;
+      if (hull->column[h].tag != k) continue;
       cpb_working_set_move(columns, k, kept);
-      columns->weight[kept++] = hull->weight[h];
+      columns->weight[kept++] = hull->column[h].weight;
       break;
     }
   columns->count = kept;
@@ -509,23 +501,24 @@ static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
 static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, const double *center,
                                double *edge) {
   size_t n = r->rows.count;
-  cpb_scored *order = malloc((n + 1) * sizeof *order);
+  cpb_ranked *order = malloc((n + 1) * sizeof *order);
   double *moved = r->column, need = 1 - r->beyond.weight;
   if (order == NULL) return CPB_ENOMEM;
   rounds->loops->axpby(1, center, -1, rounds->ask.center, moved, rounds->d);
   for (size_t k = 0; k < n; k++)
-    order[k] = (cpb_scored){rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
-  qsort(order, n, sizeof *order, cpb_scored_compare);
+    order[k] = (cpb_ranked){-rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
+  cpb_ranked_sort(order, n);
   for (size_t k = 0; k < n && need > 0; k++) {
-    need -= r->rows.weight[order[k].row];
-    *edge = order[k].score;
+    need -= r->rows.weight[order[k].id];
+    *edge = -order[k].key;
   }
   free(order);
   return CPB_OK;
 }
 
 static double gap_of(const cpb_svdd_known *known) {
-  return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
+  double lower = known->lower;
+  return cpb_svdd_gap(known->upper, &lower);
 }
 
 /* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
@@ -613,142 +606,13 @@ cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, c
   if (status != CPB_OK) return status;
   int exponent = rounds->ask.exponent;
   for (size_t j = 0; j < rounds->d; j++) center[j] = ldexp(known->best[j], exponent);
-  double lower = fmin(fmax(known->lower, 0), known->upper);
-  cpb_svdd_report ours = {.gap = gap_of(known),
+  double lower = known->lower, gap = cpb_svdd_gap(known->upper, &lower);
+  cpb_svdd_report ours = {.gap = gap,
                           .radius = ldexp(sqrt(known->edge), exponent),
                           .objective = ldexp(known->upper, 2 * exponent),
                           .lower_bound = cpb_lower_in_unit(lower, 2 * exponent),
                           .iterations = (size_t)rounds->ask.round};
-  ours.converged = ours.gap <= rounds->options.gap;
+  ours.converged = gap <= rounds->options.gap;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
-}
-
-/* Rounds of SVDD as bytes; see core/state_bytes.h.
- *
- *   "CPBTAILS"  u32 version  u64 d  f64 nu  f64 gap  u64 max rounds
- *   u64 round  i32 exponent  i32 octave  f64 total  f64 edge  d f64 center
- *   u64 rows;  round 0 with rows: d f64 low, d f64 high
- *   2 (d+2) sums, each  u32 first digit  u32 digits, per digit  i64
- *   u64 bins, per bin  u32 bin  u64 weight
- *   u64 rows near the edge, per row  u64 id  f64 weight  f64 distance^2  d f64
- *   u64 columns, per column  f64 height  f64 weight  d f64
- *   f64 doubt  f64 upper  f64 lower  f64 edge  u64 stalls  u32 done  d f64 origin  d f64 best
- *   u64 FNV-1a of all before */
-
-enum { VERSION = 1 };
-static const cpb_state_kind kind = {"CPBTAILS", VERSION, "rounds of SVDD", VERSION};
-
-static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_svdd_options, nu),
-                                                CPB_MEMBER(F64, cpb_svdd_options, gap),
-                                                CPB_MEMBER(SIZE, cpb_svdd_options, max_iterations)};
-
-static const cpb_state_member question_table[] = {
-    CPB_MEMBER(U64, cpb_svdd_question, round),   CPB_MEMBER(I32, cpb_svdd_question, exponent),
-    CPB_MEMBER(I32, cpb_svdd_question, octave),  CPB_MEMBER(FINITE, cpb_svdd_question, total),
-    CPB_MEMBER(FINITE, cpb_svdd_question, edge), CPB_MEMBER_ROWS(cpb_svdd_question, center)};
-
-static const cpb_state_member row_table[] = {
-    CPB_MEMBER_EACH(U64, cpb_working_set, tag), CPB_MEMBER_EACH(FINITE, cpb_working_set, weight),
-    CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2), CPB_MEMBER_ROWS(cpb_working_set, rows)};
-
-static const cpb_state_member column_table[] = {CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2),
-                                                CPB_MEMBER_EACH(FINITE, cpb_working_set, weight),
-                                                CPB_MEMBER_ROWS(cpb_working_set, rows)};
-
-static const cpb_state_member known_table[] = {
-    CPB_MEMBER(FINITE, cpb_svdd_known, doubt), CPB_MEMBER(F64, cpb_svdd_known, upper),
-    CPB_MEMBER(F64, cpb_svdd_known, lower),    CPB_MEMBER(FINITE, cpb_svdd_known, edge),
-    CPB_MEMBER(U64, cpb_svdd_known, stalls),   CPB_MEMBER(FLAG, cpb_svdd_known, done),
-    CPB_MEMBER_ROWS(cpb_svdd_known, origin),   CPB_MEMBER_ROWS(cpb_svdd_known, best)};
-
-static bool within(int x, int limit) { return x >= -limit && x <= limit; }
-
-static void carry_round(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_svdd_question *ask = &rounds->ask;
-  cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
-  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "the unit is out of range");
-  cpb_state_require(s, ask->round == 0 || ask->total > 0, "the total weight is not positive");
-  rounds->got.rows = cpb_state_number(s, rounds->got.rows, 8);
-  if (ask->round == 0 && rounds->got.rows > 0)
-    cpb_state_doubles(s, rounds->got.low, 2 * rounds->d); /* and high */
-  for (size_t k = 0; k < cpb_svdd_sums(rounds) && s->status == CPB_OK; k++)
-    cpb_state_sum(s, &rounds->got.sum[k]);
-}
-
-static void carry_bins(cpb_state *s, uint64_t *bins) {
-  size_t used = 0;
-  for (size_t b = 0; b < CPB_EDGE_BINS; b++) used += bins[b] > 0;
-  used = cpb_state_count(s, used, 12);
-  for (size_t k = 0, b = 0; k < used && s->status == CPB_OK; k++, b++) {
-    while (!s->reading && bins[b] == 0) b++;
-    b = (size_t)cpb_state_number(s, b, 4);
-    uint64_t weight = cpb_state_number(s, bins[b < CPB_EDGE_BINS ? b : 0], 8);
-    if (b < CPB_EDGE_BINS)
-      bins[b] = weight;
-    else
-      cpb_state_refuse(s, "a bin has an impossible number");
-  }
-}
-
-static void carry_rows(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_working_set *rows = &rounds->got.near_edge;
-  cpb_working_set_carry(s, rows, CPB_STATE_TABLE(row_table));
-  cpb_state_require(s, rows->count <= CPB_EDGE_ROWS, "it has too many rows");
-  for (size_t i = 0; i < rows->count; i++)
-    cpb_state_require(s, rows->weight[i] > 0 && rows->dist2[i] >= 0, "a row has an impossible weight");
-}
-
-static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_svdd_known *known = &rounds->known;
-  cpb_working_set_carry(s, &known->columns, CPB_STATE_TABLE(column_table));
-  cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
-  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
-}
-
-static void make(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
-  cpb_svdd_rounds *made = NULL;
-  cpb_error why;
-  if (s->status == CPB_OK && cpb_svdd_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
-static void carry(cpb_state *s, void **object) {
-  cpb_svdd_rounds *rounds = *object;
-  cpb_svdd_options options;
-  cpb_svdd_options_init(&options, sizeof options);
-  cpb_state_begin(s, &kind);
-  size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
-  if (s->reading) make(s, object, &options, d);
-  if (s->status != CPB_OK) return;
-  rounds = *object;
-  carry_round(s, rounds);
-  carry_bins(s, rounds->got.bins);
-  carry_rows(s, rounds);
-  carry_known(s, rounds);
-  cpb_state_end(s);
-}
-
-/* Sorts the rows near the edge: equal states have equal bytes. */
-cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
-                                     cpb_error *error) {
-  if (rounds == NULL || bytes == NULL || count == NULL)
-    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
-  *bytes = NULL;
-  cpb_svdd_rounds ordered = *rounds;
-  ordered.got.near_edge = (cpb_working_set){.d = rounds->d};
-  cpb_status status = cpb_working_set_join(&ordered.got.near_edge, &rounds->got.near_edge, true);
-  status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->got.near_edge.count)
-                            : cpb_state_write(carry, &ordered, bytes, count, error);
-  cpb_working_set_free(&ordered.got.near_edge);
-  return status;
-}
-
-static void release(void *rounds) { cpb_svdd_rounds_free(rounds); }
-
-cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
-                                       cpb_svdd_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

@@ -110,15 +110,10 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
-  double *numbers = malloc(4 * n * sizeof *numbers), *cap = numbers, *a = numbers + 3 * n;
+  double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers, *a = numbers + 2 * n;
   if (numbers == NULL) return cpb_fail_memory(error, "%zu rows", n);
-  cpb_kernel_rows rows = {.loops = cpb_loops_here(),
-                          .exec = exec,
-                          .kernel = kernel,
-                          .x = x,
-                          .cap = cap,
-                          .norm2 = numbers + n,
-                          .diagonal = numbers + 2 * n};
+  cpb_kernel_rows rows = {
+      .loops = cpb_loops_here(), .exec = exec, .kernel = kernel, .x = x, .cap = cap, .diagonal = numbers + n};
   status = set_caps(cap, n, options, error);
   if (status == CPB_OK) status = cpb_kernel_rows_look(&rows, error);
   if (status == CPB_OK) {
@@ -128,8 +123,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
-    ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);
-    ours.gap = ours.objective > 0 ? (ours.objective - ours.lower_bound) / ours.objective : 0;
+    ours.gap = cpb_svdd_gap(ours.objective, &ours.lower_bound);
     for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
     memcpy(multipliers, a, n * sizeof *a);
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;

@@ -33,6 +33,11 @@ cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cp
   return cpb_fail_nu_rows(error, options->nu, rows);
 }
 
+double cpb_svdd_gap(double upper, double *lower) {
+  *lower = fmin(fmax(*lower, 0), upper);
+  return upper > 0 ? (upper - *lower) / upper : 0;
+}
+
 /* The sum of weights, after checking each. */
 static cpb_status check_weights(const double *weights, size_t n, double *sum, cpb_error *error) {
   cpb_twofold total = {0, 0};
@@ -95,8 +100,8 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", dual->x.rows);
   if (status != CPB_OK) return status;
   report->objective = dual->upper;
-  report->lower_bound = fmin(fmax(dual->lower, 0), dual->upper);
-  report->gap = dual->upper > 0 ? (dual->upper - report->lower_bound) / dual->upper : 0;
+  report->lower_bound = dual->lower;
+  report->gap = cpb_svdd_gap(dual->upper, &report->lower_bound);
   report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
   report->iterations = dual->iterations;
   return CPB_OK;

@@ -8,18 +8,13 @@
 
 enum { ENTRIES = 8 };
 
-int cpb_farthest_first(const void *a, const void *b) {
-  const cpb_far_row *x = a, *y = b;
-  return cpb_is_farther(*x, *y) ? -1 : cpb_is_farther(*y, *x);
-}
-
 void cpb_working_set_free(cpb_working_set *set) {
   free(set->rows);
   free(set->tag);
   free(set->dist2);
   free(set->weight);
   free(set->set_aside);
-  free(set->places);
+  free(set->order);
   *set = (cpb_working_set){.d = set->d};
 }
 
@@ -36,7 +31,7 @@ cpb_status cpb_working_set_reserve(cpb_working_set *set, size_t count) {
       !cpb_resize(&set->dist2, room, sizeof *set->dist2) || !cpb_resize(&set->tag, room, sizeof *set->tag) ||
       !cpb_resize(&set->weight, room, sizeof *set->weight) ||
       !cpb_resize(&set->set_aside, room, sizeof *set->set_aside) ||
-      !cpb_resize(&set->places, room, sizeof *set->places))
+      !cpb_resize(&set->order, room, sizeof *set->order))
     return CPB_ENOMEM;
   set->room = room;
   return CPB_OK;
@@ -63,30 +58,44 @@ void cpb_working_set_move(cpb_working_set *set, size_t from, size_t to) {
   set->set_aside[to] = set->set_aside[from];
 }
 
-cpb_far_row *cpb_working_set_ranked(const cpb_working_set *set, const double *edge) {
-  for (size_t i = 0; i < set->count; i++) {
-    double rank = edge == NULL ? set->dist2[i] : -fabs(set->dist2[i] - *edge);
-    set->places[i] = (cpb_far_row){rank, set->tag[i], i};
-  }
-  if (set->count > 0) qsort(set->places, set->count, sizeof *set->places, cpb_farthest_first);
-  return set->places;
-}
-
-static int first_place_first(const void *a, const void *b) {
-  const cpb_far_row *x = a, *y = b;
-  return (x->at > y->at) - (x->at < y->at);
-}
-
-void cpb_working_set_take(cpb_working_set *set, cpb_far_row *places, size_t most) {
-  set->bounded = true;
-  set->bound = places[most - 1];
-  qsort(places, most, sizeof *places, first_place_first);
-  for (size_t k = 0; k < most; k++) cpb_working_set_move(set, places[k].at, k);
-  set->count = most;
-}
-
 void cpb_working_set_keep(cpb_working_set *set, size_t most) {
-  if (set->count > most) cpb_working_set_take(set, cpb_working_set_ranked(set, NULL), most);
+  size_t kept = 0, repeats = 0, count = set->count;
+  if (count <= most) return;
+  for (size_t i = 0; i < count; i++)
+    set->order[i] = (cpb_ranked){cpb_working_set_key(set, set->dist2[i]), set->tag[i]};
+  cpb_ranked_sort(set->order, count);
+  cpb_ranked last = set->bound = set->order[most - 1];
+  set->bounded = true;
+  for (size_t k = most; k-- > 0 && set->order[k].key == last.key && set->order[k].id == last.id;) repeats++;
+  for (size_t i = 0; i < count; i++) {
+    bool is_last = set->tag[i] == last.id && cpb_working_set_key(set, set->dist2[i]) == last.key;
+    bool stays = is_last ? repeats > 0 : cpb_working_set_wants(set, set->dist2[i], set->tag[i]);
+    if (is_last && stays) repeats--;
+    if (stays)
+      cpb_working_set_move(set, i, kept++);
+    else if (set->drop != NULL)
+      set->drop(set->context, i);
+  }
+  set->count = kept;
+}
+
+/* The positions of the rows in descending order of dist2, then ascending tags. */
+static const cpb_ranked *in_order(const cpb_working_set *set) {
+  cpb_ranked *order = set->order;
+  bool sorted = true; /* as the rows of one read are */
+  for (size_t i = 0; i < set->count; i++) {
+    order[i] = (cpb_ranked){-set->dist2[i], i};
+    sorted = sorted && (i == 0 || order[i - 1].key <= order[i].key);
+  }
+  if (!sorted) cpb_ranked_sort(order, set->count);
+  for (size_t k = 1; k < set->count; k++) {
+    cpb_ranked moved = order[k];
+    size_t at = k;
+    for (; at > 0 && order[at - 1].key == moved.key && set->tag[order[at - 1].id] > set->tag[moved.id]; at--)
+      order[at] = order[at - 1];
+    order[at] = moved;
+  }
+  return order;
 }
 
 static int by_tag(const void *a, const void *b) {
@@ -103,10 +112,10 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
   }
   if (known > 0) memcpy(tags, set->tag, known * sizeof *tags);
   qsort(tags, known, sizeof *tags, by_tag);
-  const cpb_far_row *places = cpb_working_set_ranked(more, NULL);
+  const cpb_ranked *order = in_order(more);
   for (size_t k = 0; k < more->count; k++) {
-    size_t i = places[k].at;
-    bool again = k > 0 && places[k].id == places[k - 1].id;
+    size_t i = order[k].id;
+    bool again = k > 0 && more->tag[i] == more->tag[order[k - 1].id];
     if (!repeats && (again || bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL)) continue;
     cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i], more->weight[i]);
   }
@@ -163,7 +172,7 @@ static void look(solver *s) {
   hull->loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, hull->point, s->score);
   s->least = cut_of(s);
   if (s->where == NULL) return;
-  for (size_t k = 0; k < hull->count; k++) sum += s->score[hull->tag[k]];
+  for (size_t k = 0; k < hull->count; k++) sum += s->score[hull->column[k].tag];
   s->edge = sum / (double)hull->count;
   s->least = s->tolerance * s->edge;
   for (size_t i = 0; i < set->count; i++) s->score[i] = wrong_by(s, i, s->score[i]);
@@ -202,13 +211,12 @@ static void take_all_back(cpb_working_set *set) {
 static cpb_status enter(solver *s, size_t i, double weight) {
   const double *row = row_at(s, i);
   bool better, caps = s->where != NULL;
-  cpb_hull_column column = {.p = row,
-                            .q = s->hull->loops->dot(row, row, s->set->d),
+  cpb_hull_column column = {.q = s->hull->loops->dot(row, row, s->set->d),
                             .cap = caps ? s->set->weight[i] : INFINITY,
                             .weight = weight,
                             .tag = caps ? i : s->set->tag[i]};
   if (caps) s->where[i] = IN_PART;
-  cpb_status status = cpb_hull_enter_capped(s->hull, column, &better);
+  cpb_status status = cpb_hull_enter_capped(s->hull, row, column, &better);
   if (better)
     take_all_back(s->set);
   else
@@ -268,8 +276,8 @@ static void write_answer(const solver *s, double *weight) {
   const double *cap = s->set->weight;
   for (size_t i = 0; i < s->set->count; i++) weight[i] = s->where[i] == FULL ? cap[i] : 0;
   for (size_t k = 0; k < s->hull->count; k++) {
-    size_t i = s->hull->tag[k];
-    weight[i] = fmin(s->hull->weight[k], cap[i]);
+    size_t i = s->hull->column[k].tag;
+    weight[i] = fmin(s->hull->column[k].weight, cap[i]);
   }
 }
 

@@ -3,38 +3,29 @@
 #ifndef CPB_LEARN_WORKING_SET_H
 #define CPB_LEARN_WORKING_SET_H
 
+#include <math.h>
 #include <stdbool.h>
 
+#include "core/best.h"
 #include "core/state_bytes.h"
 #include "learn/hull.h"
 
 enum { CPB_WORKING_ROWS = 4096 };
 
-/* A row by its rank, mostly a squared distance; `at` is its position. */
-typedef struct cpb_far_row {
-  double dist2;
-  uint64_t id;
-  size_t at;
-} cpb_far_row;
-
-/* The order of ranks: ties in favour of the smaller id. */
-static inline bool cpb_is_farther(cpb_far_row a, cpb_far_row b) {
-  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
-}
-
-/* For qsort: the farthest first. */
-int cpb_farthest_first(const void *a, const void *b);
-
 typedef struct cpb_working_set {
   size_t d, count, room;
-  double *rows;        /* count rows of d */
-  uint64_t *tag;       /* the row's number in the data */
-  double *dist2;       /* to the centre used last */
-  double *weight;      /* of SVDD; the ball ignores it */
-  bool *set_aside;     /* entering it did not help; cleared when something else does */
-  cpb_far_row *places; /* scratch of cpb_working_set_ranked */
-  bool bounded;        /* rows were dropped: further ones are needed only if they rank before `bound` */
-  cpb_far_row bound;
+  double *rows;      /* count rows of d */
+  uint64_t *tag;     /* the row's number in the data */
+  double *dist2;     /* to the centre used last */
+  double *weight;    /* of SVDD; the ball ignores it */
+  bool *set_aside;   /* entering it did not help; cleared when something else does */
+  cpb_ranked *order; /* scratch */
+  /* Which rows cpb_working_set_keep prefers: large dist2, or those near *edge; of equal ones smaller tags. */
+  const double *edge;
+  void (*drop)(void *context, size_t row); /* is called before a row is dropped; or NULL */
+  void *context;
+  bool bounded; /* rows were dropped: further ones are needed only if they come before `bound` */
+  cpb_ranked bound;
 } cpb_working_set;
 
 void cpb_working_set_free(cpb_working_set *set);
@@ -48,18 +39,18 @@ cpb_status cpb_working_set_add(cpb_working_set *set, const double *row, uint64_t
                                double weight);
 void cpb_working_set_move(cpb_working_set *set, size_t from, size_t to);
 
-/* The places of the rows in the order of their ranks: dist2, or the nearness of dist2 to *edge. */
-cpb_far_row *cpb_working_set_ranked(const cpb_working_set *set, const double *edge);
-
-/* Keeps the first `most` of these places, in the order of their rows, and sets the bound. */
-void cpb_working_set_take(cpb_working_set *set, cpb_far_row *places, size_t most);
-
-/* Keeps the `most` rows with the largest dist2, ties in favour of smaller tags. */
+/* Keeps the `most` rows that are preferred, in their order. */
 void cpb_working_set_keep(cpb_working_set *set, size_t most);
 
-/* Whether a row of this rank may still be needed. */
-static inline bool cpb_working_set_wants(const cpb_working_set *set, double rank, uint64_t id) {
-  return !set->bounded || cpb_is_farther((cpb_far_row){rank, id, 0}, set->bound);
+/* Where a row comes in the order of preference: smaller is better. */
+static inline double cpb_working_set_key(const cpb_working_set *set, double dist2) {
+  return set->edge == NULL ? -dist2 : fabs(dist2 - *set->edge);
+}
+
+/* Whether keep could still choose such a row. */
+static inline bool cpb_working_set_wants(const cpb_working_set *set, double dist2, uint64_t id) {
+  double key = cpb_working_set_key(set, dist2);
+  return !set->bounded || key < set->bound.key || (key == set->bound.key && id < set->bound.id);
 }
 
 /* Adds the rows of another set in descending order of dist2, then ascending tags. Without `repeats` every tag is added
