@@ -248,7 +248,7 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
 
 /* T13: converts base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
 
-static double unit_of(const cpb_transform *transform) {
+double cpb_transform_unit(const cpb_transform *transform) {
   double L = transform->options.max_norm;
   switch (transform->options.kind) {
   case CPB_TRANSFORM_LIFT_IP: return L;
@@ -296,7 +296,7 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
   if (status != CPB_OK) return status;
   inversion job = {.loops = cpb_loops_here(),
                    .center = transform->options.center,
-                   .unit = unit_of(transform),
+                   .unit = cpb_transform_unit(transform),
                    .y = y,
                    .x = x};
   return cpb_rows_run(y.rows, y.cols, bring_back, &job, "y", exec, error);
