@@ -321,19 +321,13 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status fit_stream(fitting *f, cpb_error *error) {
-  cpb_status status = fit_enclosing(f, error);
-  f->count = (size_t)f->kept.rows;
-  return status;
-}
-
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
   cpb_exec_part part;
   f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
-  cpb_status status = stream        ? fit_stream(f, error)
-                      : several(f)  ? fit_several(f, error)
+  cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
+  if (stream) f->count = (size_t)f->kept.rows;
   f->model.rows = f->count;
   if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
   if (status == CPB_OK && f->W != NULL && !several(f)) cpb_unwhiten(f->W, f->model.d, f->center);

@@ -141,12 +141,6 @@ static size_t finite_numbers(cpb_view rows, size_t column, double *numbers) {
   return count;
 }
 
-static double mean_of(const double *numbers, size_t count) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += numbers[i];
-  return sum / (double)count;
-}
-
 static double deviation_of(const double *numbers, size_t count, double mean) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += (numbers[i] - mean) * (numbers[i] - mean);
@@ -155,7 +149,7 @@ static double deviation_of(const double *numbers, size_t count, double mean) {
 
 static void describe(cpb_view rows, size_t column, double *numbers, const cpb_column_facts *facts) {
   size_t count = finite_numbers(rows, column, numbers);
-  double mean = count == 0 ? NAN : mean_of(numbers, count);
+  double mean = count == 0 ? NAN : cpb_mean(numbers, count);
   if (facts->mean != NULL) facts->mean[column] = mean;
   if (facts->deviation != NULL)
     facts->deviation[column] = count == 0 ? NAN : deviation_of(numbers, count, mean);

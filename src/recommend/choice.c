@@ -41,6 +41,8 @@ struct cpb_choice {
 
 void cpb_choice_free(cpb_choice *choice) { free(choice); }
 
+double cpb_choice_scale(const cpb_choice *choice) { return choice->s; }
+
 void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
   cpb_choice_facts ours = {.s = choice->s,
                            .value = choice->value,
