@@ -5,19 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rows.h"
-
 enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
-  size_t d = sample.cols;
-  double *numbers = malloc(sample.rows * d * sizeof *numbers);
-  if (numbers == NULL) return false;
-  for (size_t i = 0; i < sample.rows; i++)
-    cpb_loops_here()->widen[sample.dtype](cpb_view_slice(sample, i, 1).data, d, numbers + i * d);
-  cpb_float_filter_init(&index->float_filter, index->options.metric, numbers, sample.rows, d, index->center,
+  cpb_float_filter_init(&index->float_filter, index->options.metric, sample, index->center,
                         index->center_f32);
-  free(numbers);
   return cpb_byte_filter_prepare_rows(&index->byte_filter, sample);
 }
 
