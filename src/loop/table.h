@@ -163,7 +163,7 @@ static inline size_t cpb_panel_at(size_t depth, size_t i, size_t k) {
 /* Products of rows of bytes with a panel of columns of bytes, exact in 32 bits and compared while they are in registers:
  *   value(i,j) = start[i] + sum over k of a(i,k) b(k,j),      a in -128..127, b in 0..255
  * found() is called as for cpb_panel: in order, for every row i that has a column with value(i,j) > threshold[j]; it may raise
- * thresholds, which takes effect after at most CPB_PANEL_ROWS more rows. No value may exceed 32 bits.
+ * thresholds, which takes effect some rows later. No value may exceed 32 bits.
  *
  * Numbers are stored four to a word, padded with zeros. a has the layout of cpb_panel, but in groups of CPB_BYTES_GROUP rows:
  * number k of row i is a[cpb_bytes_at(words, i, k)]; the last group is complete. b is aligned to 64 bytes and padded with words

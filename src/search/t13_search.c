@@ -474,8 +474,8 @@ static bool order_queries(cpb_search *search) {
 
 static bool pack_queries(cpb_search *search) {
   size_t d = search->float_filter.d;
-  cpb_float_filter_init(&search->float_filter, search->float_filter.metric, search->queries, search->n, d,
-                        search->center, search->center_f32);
+  cpb_float_filter_init(&search->float_filter, search->float_filter.metric,
+                        cpb_rows(search->queries, CPB_F64, search->n, d), search->center, search->center_f32);
   if (!order_queries(search)) return false;
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
