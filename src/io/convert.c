@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "core/rows.h"
+#include "io/format.h"
+#include "io/number.h"
 
 /* Elements are converted through doubles, in pieces that fit in the L1 cache. Only i64 -> f32 would be rounded twice
  * that way; it has a loop of its own. */
@@ -109,4 +112,20 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
     if (fit < piece) return done;
   }
   return count;
+}
+
+/* ---- used by the formats ---- */
+
+cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
+  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
+  if (writer->out.used < least) return CPB_OK;
+  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
+  writer->out.used = 0;
+  return status;
+}
+
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }

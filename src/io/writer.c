@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "core/sized.h"
 #include "io/file_fail.h"
 #include "io/format.h"
-#include "io/number.h"
 
 /* TARGET.capball, or TARGET:SET.capball with % for each / of the set, which was used before 0.3 for a set of an HDF5
  * file. The caller frees it; NULL: out of memory. */
@@ -185,25 +183,11 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
 
 /* ---- rows ---- */
 
-cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
-  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
-  if (writer->out.used < least) return CPB_OK;
-  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
-  writer->out.used = 0;
-  return status;
-}
-
 static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
   if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
                        "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
                        (unsigned long long)first, rows.rows);
-}
-
-void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
-  if (writer->seal == NULL) return;
-  double *numbers = (double *)(void *)writer->parsed.bytes;
-  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }
 
 /* Prints each row and passes it to the seal as it will be read back. */
