@@ -85,17 +85,6 @@ typedef struct far_row {
   size_t at;
 } far_row;
 
-/* Ties in favour of the smaller id. */
-static bool is_farther(far_row a, far_row b) {
-  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
-}
-
-/* For qsort. */
-static int farthest_first(const void *a, const void *b) {
-  const far_row *x = a, *y = b;
-  return is_farther(*x, *y) ? -1 : is_farther(*y, *x);
-}
-
 typedef struct read_job {
   cpb_memory memory;
   const cpb_ball_rounds *rounds;
@@ -120,7 +109,8 @@ static size_t most_staged(const cpb_ball_rounds *rounds) {
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static bool nearer(far_row a, far_row b) { return is_farther(b, a); }
+/* Of equally far rows those with larger ids count as nearer. */
+static bool nearer(far_row a, far_row b) { return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.id > b.id); }
 
 static void sift_down(far_row *heap, size_t count, size_t i) {
   far_row moved = heap[i];
@@ -194,14 +184,13 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   job->largest2[block] = largest;
 }
 
-/* Collects the farthest rows of all blocks, in order, in far[0..]; returns how many. Overwrites the heap of the
+/* Collects the farthest rows of all blocks in far[0..]; returns how many. Overwrites the heap of the
  * first block, whose rows are handled first. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < job->far_count[block]; i++)
       offer(job->far, &held, job->most, job->far[block * job->most + i]);
-  qsort(job->far, held, sizeof *job->far, farthest_first);
   return held;
 }
 
