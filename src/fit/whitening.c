@@ -103,7 +103,7 @@ static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *
   cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
   if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
   if (status == CPB_OK) {
-    *rows = cpb_covariance_rows(p.covariance);
+    *rows = p.covariance->rows;
     status = cpb_covariance_finish(p.covariance, NULL, matrix, passes->exec, error);
   }
   cpb_covariance_free(p.covariance);

@@ -85,23 +85,12 @@ typedef struct far_row {
   size_t at;
 } far_row;
 
-/* Ties in favour of the smaller id. */
-static bool is_farther(far_row a, far_row b) {
-  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
-}
-
-/* For qsort. */
-static int farthest_first(const void *a, const void *b) {
-  const far_row *x = a, *y = b;
-  return is_farther(*x, *y) ? -1 : is_farther(*y, *x);
-}
-
 typedef struct read_job {
   cpb_memory memory;
   const cpb_ball_rounds *rounds;
   cpb_view x;
   cpb_row_ids ids;
-  _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: nearer rows are ignored */
+  _Atomic double cut; /* nearer rows are ignored */
   size_t most;
   far_row *far;      /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
@@ -120,7 +109,8 @@ static size_t most_staged(const cpb_ball_rounds *rounds) {
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static bool nearer(far_row a, far_row b) { return is_farther(b, a); }
+/* Of equally far rows those with larger ids count as nearer. */
+static bool nearer(far_row a, far_row b) { return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.id > b.id); }
 
 static void sift_down(far_row *heap, size_t count, size_t i) {
   far_row moved = heap[i];
@@ -151,25 +141,11 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
-/* -1 and doubles >= 0 are ordered like their bits. */
-static int64_t bits_of(double x) {
-  int64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static double cut_now(read_job *job) {
-  int64_t bits = atomic_load_explicit(&job->cut, memory_order_relaxed);
-  double cut;
-  memcpy(&cut, &bits, sizeof cut);
-  return cut;
-}
-
 /* This many rows are at least as far as `cut`: nearer ones are not needed. When a block notices does not affect
  * the result. */
 static void raise_cut(read_job *job, double cut) {
-  int64_t known = atomic_load_explicit(&job->cut, memory_order_relaxed), wanted = bits_of(cut);
-  while (known < wanted && !atomic_compare_exchange_weak(&job->cut, &known, wanted)) {
+  double known = atomic_load_explicit(&job->cut, memory_order_relaxed);
+  while (known < cut && !atomic_compare_exchange_weak(&job->cut, &known, cut)) {
   }
 }
 
@@ -181,7 +157,7 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   const cpb_loops *loops = job->rounds->loops;
   far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
-  double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
+  double dist2[BLOCK_ROWS], largest = 0, cut = atomic_load_explicit(&job->cut, memory_order_relaxed);
   cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
   for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
@@ -194,14 +170,13 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   job->largest2[block] = largest;
 }
 
-/* Collects the farthest rows of all blocks, in order, in far[0..]; returns how many. Overwrites the heap of the
+/* Collects the farthest rows of all blocks in far[0..]; returns how many. Overwrites the heap of the
  * first block, whose rows are handled first. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < job->far_count[block]; i++)
       offer(job->far, &held, job->most, job->far[block * job->most + i]);
-  qsort(job->far, held, sizeof *job->far, farthest_first);
   return held;
 }
 
@@ -228,7 +203,7 @@ static cpb_status run_read(cpb_ball_rounds *rounds, read_job *job, const cpb_exe
   cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
   double beyond = 1 + fmax(rounds->options.gap / 8, 0x1p-51);
-  atomic_init(&job->cut, bits_of(rounds->lower2 > 0 ? rounds->lower2 * beyond : -1));
+  atomic_init(&job->cut, rounds->lower2 > 0 ? rounds->lower2 * beyond : -1);
   if (job->memory.failed) return CPB_ENOMEM;
   cpb_blocks_run(&blocks, exec);
   cpb_status status = cpb_first_fault_report(&job->fault, "x", error);

@@ -82,12 +82,8 @@ void cpb_working_set_keep(cpb_working_set *set, size_t most) {
 /* The positions of the rows in descending order of dist2, then ascending tags. */
 static const cpb_ranked *in_order(const cpb_working_set *set) {
   cpb_ranked *order = set->order;
-  bool sorted = true; /* as the rows of one read are */
-  for (size_t i = 0; i < set->count; i++) {
-    order[i] = (cpb_ranked){-set->dist2[i], i};
-    sorted = sorted && (i == 0 || order[i - 1].key <= order[i].key);
-  }
-  if (!sorted) cpb_ranked_sort(order, set->count);
+  for (size_t i = 0; i < set->count; i++) order[i] = (cpb_ranked){-set->dist2[i], i};
+  cpb_ranked_sort(order, set->count);
   for (size_t k = 1; k < set->count; k++) {
     cpb_ranked moved = order[k];
     size_t at = k;

@@ -222,9 +222,6 @@ void cpb_covariance_free(cpb_covariance *c) {
   free(c);
 }
 
-uint64_t cpb_covariance_rows(const cpb_covariance *c) { return c->rows; }
-uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows + c->inf_rows; }
-
 /* ---- a slab of rows into the sums ----
  * A number of column i is cut into limbs of 21 bits, x = 2^(high_i-20) (k_0 + k_1 2^-21 + k_2 2^-42 + ..),
  * |k| <= 2^20: then products of columns of limbs are exact in double, and those with l+m = t have the same unit. The
