@@ -27,12 +27,11 @@ typedef struct cpb_passes {
   cpb_source *source;
   const char *name; /* the name of the caller's argument: "rows", or "base" .. */
   const cpb_exec *exec;
-  bool skip_bad;     /* skip rows without a result; else the first one ends the pass */
-  double from, to;   /* the range of the whole call's progress that the passes cover */
-  unsigned planned;  /* number of passes in that range */
-  unsigned done;     /* passes so far */
-  uint64_t rows;     /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
-  uint64_t bad_rows; /* skipped by the last pass */
+  bool skip_bad;    /* skip rows without a result; else the first one ends the pass */
+  double from, to;  /* the range of the whole call's progress that the passes cover */
+  unsigned planned; /* number of passes in that range */
+  unsigned done;    /* passes so far */
+  uint64_t rows;    /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
 } cpb_passes;
 
 /* The whole call is `planned` passes; `to` may be lowered if other work follows. EINVAL, ESHAPE and EDTYPE for an

@@ -89,10 +89,7 @@ static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_op
 cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
                               cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
   cpb_status status = gather_columns(passes, options, statistics, error);
-  if (status != CPB_OK) return status;
-  status = cpb_gathered(*statistics, facts, error);
-  passes->bad_rows = facts->nan_rows + facts->inf_rows;
-  return status;
+  return status == CPB_OK ? cpb_gathered(*statistics, facts, error) : status;
 }
 
 cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
