@@ -319,13 +319,14 @@ static void measure_sample(seek *s, size_t place, seeker *of) {
   of->farthest.count = 0;
 }
 
-/* The products of long rows take more time than a sample could save, a filter would be asked twice, and the rows of a
- * file would be read twice. */
+/* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
+ * anyway. A filter would be asked twice, and the rows of a file would be read twice. */
 static bool wants_sample(const seek *s, const band *of, size_t blocks) {
   enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
+  size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
   return s->asked->limits == NULL && s->asked->filter == NULL && s->index->file == NULL &&
          s->byte_filter.words <= LONG && of->count >= FEW_QUERIES && blocks >= FEW_BLOCKS &&
-         s->asked->k <= blocks;
+         s->asked->k <= most_k;
 }
 
 /* Blocks far from each other first, because neighbours may be alike, and any of their panels, which are in the order of
