@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/row_state.h"
+
 enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
@@ -153,10 +155,27 @@ static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_i
   return 0;
 }
 
+static int row_fault(const cpb_index *index, cpb_view rows, size_t row) {
+  int fault = cpb_row_fault(index->float_filter.loops, rows, row);
+  if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
+  for (size_t k = 0; k < rows.cols; k++)
+    if (cpb_view_at(rows, row, k) != 0) return 0;
+  return CPB_FAULT_ZERO;
+}
+
+static int first_fault(const cpb_index *index, cpb_view rows, size_t first, size_t *faulty) {
+  for (*faulty = first; *faulty < rows.rows; ++*faulty) {
+    int fault = row_fault(index, rows, *faulty);
+    if (fault != 0) return fault;
+  }
+  return 0;
+}
+
 /* An incomplete last panel is coded separately from the others, because it is coded again when rows are added. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty) {
   size_t first = panel * PANEL, full = block->count / PANEL * PANEL;
+  if (!index->bytes) return first_fault(index, cpb_block_rows(index, block), first, faulty);
   int fault = full > first ? code_rows(&coder->byte_filter, index, block, first, full - first, faulty) : 0;
   if (fault != 0 || block->count == full) return fault;
   return code_rows(&coder->byte_filter, index, block, full, block->count - full, faulty);

@@ -46,7 +46,7 @@ typedef struct seek {
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
-  seeker *seekers; /* parts x groups x COLS */
+  seeker *seekers; /* parts x n */
   double *bounds;  /* of them */
   _Atomic bool out_of_memory, unreadable;
 } seek;
@@ -252,7 +252,7 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
 }
 
 static look look_of(seek *s, size_t part, const band *of, size_t block) {
-  size_t cell = part * s->groups * COLS + of->first;
+  size_t cell = part * s->n + of->first;
   return (look){.s = s,
                 .of = of,
                 .seekers = s->seekers + cell,
@@ -319,13 +319,14 @@ static void measure_sample(seek *s, size_t place, seeker *of) {
   of->farthest.count = 0;
 }
 
-/* The products of long rows take more time than a sample could save, a filter would be asked twice, and the rows of a
- * file would be read twice. */
+/* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
+ * anyway. A filter would be asked twice, and the rows of a file would be read twice. */
 static bool wants_sample(const seek *s, const band *of, size_t blocks) {
   enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
+  size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
   return s->asked->limits == NULL && s->asked->filter == NULL && s->index->file == NULL &&
          s->byte_filter.words <= LONG && of->count >= FEW_QUERIES && blocks >= FEW_BLOCKS &&
-         s->asked->k <= blocks;
+         s->asked->k <= most_k;
 }
 
 /* Blocks far from each other first, because neighbours may be alike, and any of their panels, which are in the order of
@@ -341,7 +342,7 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
       l.run = run_at(l.block, at);
       sample_panel(&l);
     }
-  seeker *seekers = s->seekers + part * s->groups * COLS + of->first;
+  seeker *seekers = s->seekers + part * s->n + of->first;
   for (size_t i = 0; i < of->count; i++) measure_sample(s, of->first + i, &seekers[i]);
 }
 
@@ -382,11 +383,10 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
 
 static void settle(void *arg, size_t place) {
   seek *s = arg;
-  size_t stride = s->groups * COLS;
   seeker *all = &s->seekers[place];
-  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * stride + place]);
+  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * s->n + place]);
   for (size_t part = 0; part < s->parts && !all->answer.undecided; part++)
-    measure_deferred(s, place, &s->seekers[part * stride + place], all);
+    measure_deferred(s, place, &s->seekers[part * s->n + place], all);
 }
 
 /* ---- queries ---- */
@@ -421,20 +421,11 @@ static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
   }
 }
 
-/* Queries of similar reach share a panel, and so a grid. */
-static void order_queries(seek *s) {
-  cpb_ranked *all = s->seekers[0].deferred; /* not in use yet: parts x groups x COLS x room */
-  size_t d = s->index->options.cols;
-  for (size_t i = 0; i < s->n; i++)
-    all[i] = (cpb_ranked){cpb_query_scale_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
-  cpb_ranked_sort(all, s->n);
-  for (size_t i = 0; i < s->n; i++) s->order[i] = (size_t)all[i].id;
-}
-
 static void grid_queries(seek *s, float *factors) {
   size_t d = s->index->options.cols;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
-  order_queries(s);
+  cpb_ranked *room = s->seekers[0].deferred; /* not in use yet: that of all queries */
+  cpb_query_order(s->known, s->q, s->index->center, s->n, d, room, s->order);
   for (size_t i = 0; i < s->n; i++)
     cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
   find_bands(s, &queries);
@@ -472,7 +463,7 @@ static void *carve(carver *c, size_t count, size_t size) {
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
 static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
-  size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->groups * COLS;
+  size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
@@ -484,31 +475,28 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
   s->seekers = carve(c, cells, sizeof *s->seekers);
   s->bounds = carve(c, cells, sizeof *s->bounds);
-  *entries = carve(c, (s->parts * s->n) * (s->room + 2 * kept), sizeof **entries);
+  *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
   *factors = carve(c, d, sizeof **factors);
 }
 
 static void place_seekers(seek *s, cpb_ranked *entries) {
   size_t k = s->asked->k;
-  for (size_t part = 0; part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++) {
-      size_t cell = part * s->groups * COLS + place;
-      seeker *of = &s->seekers[cell];
-      s->bounds[cell] = INFINITY;
-      *of = (seeker){.bound = &s->bounds[cell], .deferred = entries};
-      entries += s->room;
-      if (s->asked->limits != NULL) continue;
-      of->farthest = (cpb_best){k, 0, entries};
-      of->answer.rows = (cpb_best){k, 0, entries + k};
-      entries += 2 * k;
-    }
+  for (size_t cell = 0; cell < s->parts * s->n; cell++) {
+    seeker *of = &s->seekers[cell];
+    s->bounds[cell] = INFINITY;
+    *of = (seeker){.bound = &s->bounds[cell], .deferred = entries};
+    entries += s->room;
+    if (s->asked->limits != NULL) continue;
+    of->farthest = (cpb_best){k, 0, entries};
+    of->answer.rows = (cpb_best){k, 0, entries + k};
+    entries += 2 * k;
+  }
 }
 
 static void set_limits(seek *s) {
-  for (size_t part = 0; part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++)
-      s->bounds[part * s->groups * COLS + place] =
-          cpb_byte_filter_bound(&s->byte_filter, place, s->asked->limits[s->order[place]]);
+  for (size_t cell = 0; cell < s->parts * s->n; cell++)
+    s->bounds[cell] =
+        cpb_byte_filter_bound(&s->byte_filter, cell % s->n, s->asked->limits[s->order[cell % s->n]]);
 }
 
 static void put_in_order(const seek *s, cpb_seek_answer *answers) {
@@ -516,9 +504,8 @@ static void put_in_order(const seek *s, cpb_seek_answer *answers) {
 }
 
 static void forget(seek *s) {
-  for (size_t part = 0; s->asked->limits != NULL && part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++)
-      free(s->seekers[part * s->groups * COLS + place].answer.rows.entry);
+  for (size_t cell = 0; s->asked->limits != NULL && cell < s->parts * s->n; cell++)
+    free(s->seekers[cell].answer.rows.entry);
 }
 
 static cpb_status look_at_all(seek *s, cpb_error *error) {
