@@ -264,20 +264,17 @@ static size_t center_step(size_t d) {
   return (d + CPB_LANES + lines - 1) / lines * lines;
 }
 
-/* m in the forms the loops use, each followed by CPB_LANES zeros: as two floats, which cannot hold every m, and as
- * doubles with either sign. */
+/* m in the forms the loops use, each followed by CPB_LANES zeros: as doubles, and as two floats, which cannot hold every m. */
 static void lay_out_center(cpb_map *map, double *numbers) {
   size_t d = map->options.d, step = center_step(d);
-  double *back = next_line(numbers), *forth = back + step;
-  float *high = (float *)(forth + step), *low = high + step;
-  map->taken[0] = back;
-  map->taken[1] = forth;
+  double *wide = next_line(numbers);
+  float *high = (float *)(wide + step), *low = high + step;
   if (map->center == NULL) return;
+  map->wide = wide;
   for (size_t i = 0; i < d; i++) {
     double m = map->center[i];
     map->center_most = fmax(map->center_most, fabs(m));
-    forth[i] = m;
-    back[i] = -m;
+    wide[i] = m;
     if (fabs(m) > CPB_CENTER_MOST_F32) continue;
     high[i] = (float)m;
     low[i] = (float)(m - (double)high[i]);
@@ -368,18 +365,18 @@ static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
   *bare = *map;
   bare->center = bare->whiten = NULL;
   bare->high = bare->low = NULL;
-  bare->taken[0] = bare->taken[1] = numbers + 2 * room;
+  bare->wide = NULL;
   bare->center_most = 0;
   bare->bare = NULL;
   return CPB_OK;
 }
 
-static size_t center_numbers(size_t d) { return LINE_NUMBERS + 3 * center_step(d); }
+static size_t center_numbers(size_t d) { return LINE_NUMBERS + 2 * center_step(d); }
 
 /* Numbers of a map in addition to its own whitening, which takes three squares. */
 static size_t block_numbers(const cpb_map_options *options) {
   size_t d = options->d;
-  return options->whiten == NULL ? 0 : LINE_NUMBERS + 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;
+  return options->whiten == NULL ? 0 : LINE_NUMBERS + 2 * d * cpb_whiten_stride(d);
 }
 
 cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {
