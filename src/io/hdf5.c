@@ -17,8 +17,6 @@ static cpb_status need_library(const char *path, cpb_error *error) {
                                         : cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "%s", why);
 }
 
-static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
-
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
@@ -33,6 +31,8 @@ typedef struct hdf5_state {
   int rank;
   cpb_hdf5_bytes bytes; /* of the file */
 } hdf5_state;
+
+static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
 
 /* The automatic printing of errors, turned off and restored. */
 typedef struct hush {
