@@ -421,6 +421,7 @@ typedef struct npy_code {
   cpb_narrow narrow;
 } npy_code;
 
+/* The first seven are also written. */
 static const npy_code codes[] = {{"f4", CPB_F32, 0},
                                  {"f8", CPB_F64, 0},
                                  {"f2", CPB_F16, 0},
@@ -428,7 +429,6 @@ static const npy_code codes[] = {{"f4", CPB_F32, 0},
                                  {"i1", CPB_I8, 0},
                                  {"i4", CPB_I32, 0},
                                  {"i8", CPB_I64, 0},
-                                 /* from here on read only */
                                  {"b1", CPB_U8, 0},
                                  {"u2", CPB_I32, CPB_NARROW_U16},
                                  {"i2", CPB_I32, CPB_NARROW_I16},

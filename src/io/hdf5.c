@@ -17,8 +17,6 @@ static cpb_status need_library(const char *path, cpb_error *error) {
                                         : cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "%s", why);
 }
 
-static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
-
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
@@ -33,6 +31,8 @@ typedef struct hdf5_state {
   int rank;
   cpb_hdf5_bytes bytes; /* of the file */
 } hdf5_state;
+
+static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
 
 /* The automatic printing of errors, turned off and restored. */
 typedef struct hush {
@@ -556,11 +556,11 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
 }
 
 static bool is_linked(const char *path, const char *name, const char *other) {
-  cpb_input source;
+  cpb_input source = {.stream = true};
   hdf5_state *state = NULL;
-  if (cpb_input_open(path, &source, NULL) != CPB_OK) return false;
-  bool same = false, opens = !source.stream && state_new(path, &state, NULL) == CPB_OK;
-  if (opens) {
+  bool same = false,
+       opened = state_new(path, &state, NULL) == CPB_OK && cpb_input_open(path, &source, NULL) == CPB_OK;
+  if (opened && !source.stream) {
     hush quiet = hush_begin();
     state->bytes = (cpb_hdf5_bytes){.source = &source, .size = source.size};
     state->file = cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);

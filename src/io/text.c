@@ -218,23 +218,22 @@ static void skip_byte_order_mark(cpb_line *line) {
 static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   skip_byte_order_mark(&state->first);
-  char told =
-      state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 ? state->first.text[4] : 0;
-  cpb_status status =
-      told == 0 ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, &state->first, error);
-  if (status != CPB_OK || state->first.text == NULL) return status;
-  if (told == 0)
-    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
-  state->style = (cpb_field_style){told, reader->o.decimal_comma};
+  state->style = (cpb_field_style){.decimal_comma = reader->o.decimal_comma};
+  if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
+    state->style.separator = state->first.text[4];
+    return cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+  }
+  state->style.separator =
+      cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
   return CPB_OK;
 }
 
-/* The names of the columns taken, in their order. */
-static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
+/* The number of columns taken, and their names in their order. */
+static cpb_status set_columns(cpb_reader *reader, cpb_error *error) {
   const text_state *state = reader->state;
+  size_t named = reader->cols = reader->columns.taken;
   cpb_column_names_free(reader->names);
   reader->names = NULL;
-  size_t named = reader->columns.taken;
   if (state->names.count == 0) return CPB_OK;
   const char **views = calloc(named, sizeof *views);
   for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
@@ -250,10 +249,8 @@ static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *e
   const char *first = cpb_texts_at(&state->names, 0);
   bool unnamed = fields > 1 && first != NULL && *first == 0;
   bool first_is_id = unnamed && reader->o.id_column == NULL && reader->o.columns == NULL;
-  cpb_status status = cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->source.path,
-                                         &state->names, fields, error);
-  reader->cols = reader->columns.taken;
-  return status == CPB_OK ? keep_names(reader, error) : status;
+  return cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->source.path, &state->names,
+                            fields, error);
 }
 
 /* Text, and not a number with a typo; dates and times are text. */
@@ -281,7 +278,7 @@ static void skip_column(cpb_reader *reader, size_t column) {
 }
 
 /* Columns whose cell in row 0 is text, as long as others are left. */
-static cpb_status skip_text_columns(cpb_reader *reader, cpb_error *error) {
+static void skip_text_columns(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p == NULL ? NULL : p + state->first.length;
   for (size_t column = 0; p != NULL && column < reader->columns.in_file; column++) {
@@ -289,8 +286,6 @@ static cpb_status skip_text_columns(cpb_reader *reader, cpb_error *error) {
     bool number = reader->columns.place[column] < reader->columns.taken;
     if (number && reader->columns.taken > 1 && is_text_cell(f, state->style)) skip_column(reader, column);
   }
-  reader->cols = reader->columns.taken;
-  return keep_names(reader, error);
 }
 
 static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
@@ -316,8 +311,9 @@ static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
   bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
   if (status != CPB_OK || chosen) return status;
   status = choose_columns(reader, (size_t)count.fields, error);
-  bool skips = reader->o.skip_text && reader->o.columns == NULL;
-  return status == CPB_OK && skips ? skip_text_columns(reader, error) : status;
+  if (status != CPB_OK) return status;
+  if (reader->o.skip_text && reader->o.columns == NULL) skip_text_columns(reader);
+  return set_columns(reader, error);
 }
 
 static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
@@ -433,7 +429,7 @@ static cpb_status text_select(cpb_reader *reader, const char *const *names, size
   cpb_status status =
       cpb_columns_select(&reader->columns, names, count, reader->source.path, &state->names, error);
   reader->cols = reader->columns.taken;
-  return status == CPB_OK ? keep_names(reader, error) : status;
+  return status == CPB_OK ? set_columns(reader, error) : status;
 }
 
 static void text_describe(const cpb_reader *reader, cpb_file_info *info) {

@@ -60,19 +60,12 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-static cpb_sketch_kind read_kind(cpb_json_file *f) {
+/* CPB_SKETCH_KINDS: none of them. */
+static int find_kind(const cpb_json_file *f) {
   const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
-  for (int kind = 0; variant != NULL && kind < CPB_SKETCH_KINDS; kind++)
-    if (strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) == 0) return (cpb_sketch_kind)kind;
-  cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
-                  "\"variant\" must be embedded, centred, random-embedded, random-centred or principal");
-  return 0;
-}
-
-/* Principal sketches have a version of their own. */
-static bool is_principal(const cpb_json_file *f) {
-  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
-  return variant != NULL && strcmp(variant, cpb_sketch_kind_name(CPB_SKETCH_PRINCIPAL)) == 0;
+  int kind = variant == NULL ? CPB_SKETCH_KINDS : 0;
+  while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
+  return kind;
 }
 
 /* The index of the string of a key among some names. */
@@ -132,10 +125,14 @@ static void *make(cpb_json_file *f) {
   cpb_error why = {.row = -1};
   cpb_sketch *sketch = NULL;
   cpb_sketch_options_init(&o, sizeof o);
-  cpb_json_check_kind(f, "sketch", is_principal(f) ? VERSION_PRINCIPAL : VERSION);
+  int kind = find_kind(f);
+  cpb_json_check_kind(f, "sketch", kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL : VERSION);
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);
-  o.kind = read_kind(f);
+  if (kind == CPB_SKETCH_KINDS)
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
+                    "\"variant\" must be embedded, centred, random-embedded, random-centred or principal");
+  o.kind = (cpb_sketch_kind)kind;
   o.s = cpb_json_number(f, f->root, "scale");
   o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
   o.seed = read_seed(f);
@@ -149,13 +146,13 @@ static void *make(cpb_json_file *f) {
 }
 
 static void release(void *sketch) { cpb_sketch_free(sketch); }
-static const cpb_json_kind kind = {"sketch", make, release};
+static const cpb_json_kind sketch_kind = {"sketch", make, release};
 
 cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name, cpb_sketch **sketch,
                                 cpb_error *error) {
-  return cpb_json_parse(&kind, text, length, name, sketch, error);
+  return cpb_json_parse(&sketch_kind, text, length, name, sketch, error);
 }
 
 cpb_status cpb_sketch_load(const char *path, cpb_sketch **sketch, cpb_error *error) {
-  return cpb_json_load(&kind, path, sketch, error);
+  return cpb_json_load(&sketch_kind, path, sketch, error);
 }
