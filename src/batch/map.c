@@ -243,23 +243,18 @@ static double *zero_lines(cpb_map *map, size_t count) {
   return zeros == NULL ? NULL : memset(zeros, 0, count * sizeof *zeros);
 }
 
-/* m in the forms the loops use, each followed by CPB_LANES zeros: as two floats, which cannot hold every m, and as
- * doubles with either sign. */
+/* m in the forms the loops use, each followed by CPB_LANES zeros: as doubles, and as two floats, which cannot hold every m. */
 static void lay_out_center(cpb_map *map) {
   size_t d = map->options.d,
          step = cpb_round_up(d + CPB_LANES, 128 / sizeof(double)); /* whole lines of floats */
-  double *back = zero_lines(map, 3 * step);
-  if (map->memory.failed) return;
-  double *forth = back + step;
-  float *high = (float *)(forth + step), *low = high + step;
-  map->taken[0] = back;
-  map->taken[1] = forth;
-  if (map->center == NULL) return;
+  double *wide = map->center == NULL ? NULL : zero_lines(map, 2 * step);
+  if (wide == NULL) return;
+  float *high = (float *)(wide + step), *low = high + step;
+  map->wide = wide;
   for (size_t i = 0; i < d; i++) {
     double m = map->center[i];
     map->center_most = fmax(map->center_most, fabs(m));
-    forth[i] = m;
-    back[i] = -m;
+    wide[i] = m;
     if (fabs(m) > CPB_CENTER_MOST_F32) continue;
     high[i] = (float)m;
     low[i] = (float)(m - (double)high[i]);
@@ -349,7 +344,7 @@ static void make_blocks(cpb_map *map) {
   *map->bare = *map;
   map->bare->center = map->bare->whiten = NULL;
   map->bare->high = map->bare->low = NULL;
-  map->bare->taken[0] = map->bare->taken[1] = map->whiten_columns + 2 * room;
+  map->bare->wide = NULL;
   map->bare->center_most = 0;
   map->bare->bare = NULL;
 }
@@ -370,7 +365,7 @@ static bool allocate(cpb_map *map, const cpb_map_options *options) {
     map->metric = cpb_memory_copy(memory, options->whiten, d * d, row);
     map->unwhiten = cpb_memory_take(memory, d * d, row);
     map->onset = cpb_memory_take(memory, d, row);
-    map->whiten_columns = zero_lines(map, 2 * room + d + CPB_LANES);
+    map->whiten_columns = zero_lines(map, 2 * room);
     map->bare = cpb_memory_take(memory, 1, sizeof *map->bare);
   }
   return !memory->failed;

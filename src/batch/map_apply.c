@@ -110,20 +110,19 @@ static void plan(application *a, bool stream) {
   size_t d = rows->map->options.d;
   if (a->whiten != NULL && embedding) in = (cpb_view){NULL, CPB_F64, in.rows, d, cpb_whiten_stride(d)};
   if (a->whiten != NULL && !embedding) out = (cpb_out){NULL, CPB_F64, out.rows, d, cpb_whiten_stride(d)};
-  a->job = (cpb_rows_job){
-      .embedding = embedding,
-      .in_type = in.dtype,
-      .out_type = out.dtype,
-      .n = in.rows,
-      .d = d,
-      .in = in.data,
-      .in_stride = in.stride,
-      .out = out.data,
-      .out_stride = out.stride,
-      .s = rows->map->options.s,
-      .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->taken[embedding]},
-      .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
-      .careful = careful};
+  a->job = (cpb_rows_job){.embedding = embedding,
+                          .in_type = in.dtype,
+                          .out_type = out.dtype,
+                          .n = in.rows,
+                          .d = d,
+                          .in = in.data,
+                          .in_stride = in.stride,
+                          .out = out.data,
+                          .out_stride = out.stride,
+                          .s = rows->map->options.s,
+                          .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->wide},
+                          .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
+                          .careful = careful};
   if (has_loop(rows->map, out.dtype)) a->loop = cpb_rows_of(rows->loops, &a->job);
 }
 

@@ -21,7 +21,7 @@ struct cpb_map {
   double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
   const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
   bool twofold;            /* the low float is not always 0 */
-  const double *taken[2];  /* what loops over doubles subtract: -m unembedding, m embedding; or zeros */
+  const double *wide;      /* the centre for loops over doubles; NULL where it is 0 */
   double center_most;      /* the largest |m_i| */
   /* with whitening: W and W^-1 in the layout for blocks of rows, and the map that follows W or precedes W^-1 */
   double *whiten_columns, *unwhiten_columns;

@@ -96,6 +96,12 @@ double cpb_view_at(cpb_view view, size_t row, size_t column) {
   return NAN;
 }
 
+bool cpb_row_is_finite(cpb_view view, size_t row) {
+  for (size_t k = 0; k < view.cols; k++)
+    if (!isfinite(cpb_view_at(view, row, k))) return false;
+  return true;
+}
+
 void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
   size_t i = row * out.stride + column;
   if (out.dtype == CPB_F32)

@@ -93,7 +93,6 @@ static void clear_litter(const char *room) {
     desk at;
     if (strncmp(one->d_name, DESK, strlen(DESK)) != 0 || strlen(one->d_name) != strlen(DESK) + 6) continue;
     snprintf(at.folder, sizeof at.folder, "%s/%s%.6s", room, DESK, one->d_name + strlen(DESK));
-    name_files(&at);
     if (lock_desk(&at, false)) clear_desk(&at);
   }
   if (all != NULL) closedir(all);

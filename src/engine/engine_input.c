@@ -9,6 +9,17 @@
 #include "parallel/blocks.h"
 #include "search/query_numbers.h"
 
+void cpb_engine_join(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
+  size_t had = 0, now;
+  while (had < room && ids[had] != CPB_NO_ROW) had++;
+  now = had;
+  for (size_t i = 0; i < count && now < room; i++) {
+    size_t at = 0;
+    while (at < had && ids[at] != answer[i]) at++;
+    if (at == had && answer[i] != CPB_NO_ROW) ids[now++] = answer[i];
+  }
+}
+
 typedef struct measuring {
   cpb_view base, queries;
   const uint64_t *ids;

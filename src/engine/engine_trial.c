@@ -6,22 +6,23 @@
 
 #include "core/fail.h"
 #include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "engine/engine_input.h"
 #include "recommend/recipe.h"
 
 cpb_status cpb_survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows, k = s->k;
-  cpb_hit *hits = malloc(n * k * sizeof *hits);
-  double *middle = malloc(n * sizeof *middle);
+  cpb_memory memory = {0};
+  cpb_hit *hits = cpb_memory_take(&memory, n, k * sizeof *hits);
+  double *middle = cpb_memory_take(&memory, n, sizeof *middle);
   s->kth = malloc(n * sizeof *s->kth);
-  cpb_status status = hits == NULL || middle == NULL || s->kth == NULL
+  cpb_status status = memory.failed || s->kth == NULL
                           ? cpb_fail_memory(error, "%zu neighbours of %zu queries", k, n)
                           : cpb_knn(s->base, s->queries, k, CPB_L2, hits, exec, error);
   for (size_t i = 0; i < n && status == CPB_OK; i++) middle[i] = s->kth[i] = hits[i * k + k - 1].value;
   if (status == CPB_OK) s->radius = cpb_median(middle, n);
-  free(middle);
-  free(hits);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -127,55 +128,37 @@ static cpb_status ask(const stored *of, const cpb_way *w, const double *radii, s
 
 /* ---- twice ---- */
 
-/* The k-th distance found for every query; the usual one where fewer were found. */
-static cpb_status find_own_radii(const cpb_survey *s, const uint64_t *ids, size_t count, double *radii,
-                                 const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows;
-  cpb_hit *hits = malloc(n * count * sizeof *hits);
-  if (hits == NULL) return cpb_fail_memory(error, "%zu candidates", n * count);
-  cpb_status status = cpb_engine_distances(s->base, s->queries, ids, count, count, hits, exec, error);
-  for (size_t i = 0; i < n && status == CPB_OK; i++) {
-    double kth = hits[i * count + s->k - 1].value;
-    radii[i] = isinf(kth) ? s->radius : kth;
-  }
-  free(hits);
-  return status;
-}
-
-static bool is_among(uint64_t id, const uint64_t *ids, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (ids[i] == id) return true;
-  return false;
-}
-
-/* The second answer, then what only the first contains. */
-static void join(const uint64_t *first, const uint64_t *second, size_t count, uint64_t *ids, size_t room) {
-  size_t at = 0;
-  for (size_t i = 0; i < count && at < room; i++)
-    if (second[i] != CPB_NO_ROW) ids[at++] = second[i];
-  for (size_t i = 0; i < count && at < room; i++)
-    if (!is_among(first[i], second, count)) ids[at++] = first[i];
-  while (at < room) ids[at++] = CPB_NO_ROW;
-}
-
-/* Half of the candidates each time, so that no more are rescored than with one query. */
+/* Half of the candidates each time, so that no more are rescored than with one query; the second time with balls of the
+ * k-th distances found, the usual one where fewer were found. */
 static cpb_status ask_twice(const stored *of, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
                             const cpb_exec *exec, cpb_error *error) {
   const cpb_survey *s = of->s;
   size_t n = s->queries.rows, count = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
-  uint64_t *first = malloc(2 * n * count * sizeof *first), *second = first + n * count;
-  double *radii = malloc(n * sizeof *radii);
-  cpb_status status = first == NULL || radii == NULL ? cpb_fail_memory(error, "%zu candidates", 2 * n * count)
-                                                     : ask(of, w, NULL, count, first, cost, exec, error);
-  if (status == CPB_OK) status = find_own_radii(s, first, count, radii, exec, error);
   cpb_engine_cost again = {NAN, NAN, NAN, 0};
+  cpb_memory memory = {0};
+  uint64_t *first = cpb_memory_take(&memory, n, count * sizeof *first);
+  uint64_t *second = cpb_memory_take(&memory, n, count * sizeof *second);
+  cpb_hit *hits = cpb_memory_take(&memory, n, count * sizeof *hits);
+  double *radii = cpb_memory_take(&memory, n, sizeof *radii);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu candidates", 2 * n * count)
+                                    : ask(of, w, NULL, count, first, cost, exec, error);
+  if (status == CPB_OK)
+    status = cpb_engine_distances(s->base, s->queries, first, count, count, hits, exec, error);
+  for (size_t i = 0; i < n && status == CPB_OK; i++) {
+    double kth = hits[i * count + s->k - 1].value;
+    radii[i] = isinf(kth) ? s->radius : kth;
+  }
   if (status == CPB_OK) status = ask(of, w, radii, count, second, &again, exec, error);
   cost->seconds += again.seconds;
   cost->query += again.query;
-  for (size_t i = 0; i < n && status == CPB_OK; i++)
-    join(first + i * count, second + i * count, count, ids + i * s->candidates, s->candidates);
-  free(first);
-  free(radii);
+  for (size_t i = 0; i < n && status == CPB_OK;
+       i++) { /* the second answer, then what only the first contains */
+    uint64_t *joined = ids + i * s->candidates;
+    for (size_t j = 0; j < s->candidates; j++) joined[j] = CPB_NO_ROW;
+    cpb_engine_join(second + i * count, count, joined, s->candidates);
+    cpb_engine_join(first + i * count, count, joined, s->candidates);
+  }
+  cpb_memory_free(&memory);
   return status;
 }
 

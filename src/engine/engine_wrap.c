@@ -45,18 +45,6 @@ static cpb_status open_wrapping(wrapping *w, cpb_memory *memory, const cpb_exec 
   return cpb_prepare_rows(w->transform, w->base, false, w->rows, exec, error);
 }
 
-/* Appends the ids of the answer that are new. */
-static void take(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
-  size_t had = 0, now;
-  while (had < room && ids[had] != CPB_NO_ROW) had++;
-  now = had;
-  for (size_t i = 0; i < count && answer[i] != CPB_NO_ROW; i++) {
-    size_t at = 0;
-    while (at < had && ids[at] != answer[i]) at++;
-    if (at == had) ids[now++] = answer[i];
-  }
-}
-
 /* With balls of these radii, or (NULL) of radius r, 0 for points; w->hits holds what was found so far, nearest first. */
 static cpb_status ask(wrapping *w, const double *radii, double r, const cpb_exec *exec, cpb_error *error) {
   size_t n = w->queries.rows, count = w->question.count;
@@ -64,7 +52,7 @@ static cpb_status ask(wrapping *w, const double *radii, double r, const cpb_exec
   cpb_status status = cpb_prepare_queries(w->transform, w->queries, radii, r, false, w->asked, exec, error);
   if (status == CPB_OK) status = w->engine->ask(w->engine->self, &w->question, w->answer, &cost, exec, error);
   for (size_t i = 0; status == CPB_OK && i < n; i++)
-    take(w->answer + i * count, count, w->ids + i * w->room, w->room);
+    cpb_engine_join(w->answer + i * count, count, w->ids + i * w->room, w->room);
   if (status == CPB_OK)
     status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->room, w->hits, exec, error);
   return status;

@@ -7,7 +7,7 @@
 #include "batch/check_finite.h"
 #include "core/fail.h"
 #include "core/random.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 
 enum { STARTS = 8, STEPS = 100, TRIES = 4 };
 
@@ -148,49 +148,41 @@ static double group_once(grouping *g, double *sums, cpb_random *random) {
   return sum;
 }
 
-/* Puts each of n rows of d into one of `groups` groups: k-means++ seeds (several tries for each), then Lloyd's steps until
- * no row changes its group, 100 at most; of 8 starts the one with the least sum of squared distances. A group may end
- * empty.
- *  x       n * d finite numbers
- *  weights n numbers >= 0: 2 is a row that is there twice; NULL: all 1
- *  group   n numbers, 0 .. groups-1
- * The same bits for any number of threads. */
-static cpb_status find_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
-                              uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
-  size_t centers = groups * d;
-  double *memory = calloc(2 * centers + 2 * n + groups + 1, sizeof *memory), least = INFINITY;
-  size_t *numbers = calloc(2 * n + 1, sizeof *numbers);
-  grouping g = {
-      .x = x, .weights = weights, .n = n, .d = d, .groups = groups, .centers = memory, .exec = exec};
-  cpb_random random = {seed};
-  bool room = memory != NULL && numbers != NULL;
-  for (int start = 0; start < STARTS && room; start++) {
-    g.nearest = memory + 2 * centers;
-    g.trial = g.nearest + n;
-    g.share = g.trial + n;
-    g.next = numbers;
-    g.group = g.next + n;
-    double sum = group_once(&g, memory + centers, &random);
+/* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
+ * the one with the least sum of squared distances. A group may end empty. The same bits for any number of threads. */
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
+                          cpb_error *error) {
+  size_t n = y.rows, d = y.cols, k = o->balls;
+  if (k > n) return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", n, k);
+  cpb_status status = cpb_check_finite(y, "rows", d, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_memory memory = {0};
+  double *x = cpb_memory_take(&memory, n, d * sizeof *x), least = INFINITY;
+  double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
+  grouping g = {.x = x,
+                .weights = o->weights,
+                .n = n,
+                .d = d,
+                .groups = k,
+                .group = cpb_memory_take(&memory, n, sizeof *g.group),
+                .centers = cpb_memory_take(&memory, k, d * sizeof *g.centers),
+                .nearest = cpb_memory_take(&memory, n, sizeof *g.nearest),
+                .trial = cpb_memory_take(&memory, n, sizeof *g.trial),
+                .share = cpb_memory_take(&memory, k, sizeof *g.share),
+                .next = cpb_memory_zeros(&memory, n, sizeof *g.next),
+                .exec = exec};
+  cpb_random random = {o->seed};
+  if (memory.failed)
+    status = cpb_fail_memory(error, "%zu groups of %zu rows", k, n);
+  else
+    cpb_view_widen(y, x);
+  for (int start = 0; start < STARTS && status == CPB_OK; start++) {
+    double sum = group_once(&g, sums, &random);
     if (start > 0 && !(sum < least)) continue;
     least = sum;
     memcpy(group, g.group, n * sizeof *group);
   }
-  free(memory);
-  free(numbers);
-  return room ? CPB_OK : cpb_fail_memory(error, "%zu groups of %zu rows", groups, n);
-}
-
-cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
-                          cpb_error *error) {
-  if (o->balls > y.rows)
-    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, o->balls);
-  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
-  if (status != CPB_OK) return status;
-  double *x = y.rows <= SIZE_MAX / 32 / y.cols ? malloc(y.rows * y.cols * sizeof *x) : NULL;
-  if (x == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", y.rows, y.cols);
-  cpb_view_widen(y, x);
-  status = find_groups(x, o->weights, y.rows, y.cols, o->balls, o->seed, group, exec, error);
-  free(x);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -214,7 +206,8 @@ enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the ro
 typedef struct grouped {
   const cpb_model_fit_options *o;
   size_t n, d;
-  double *x, *sorted;      /* the rows, and group after group */
+  cpb_view y;
+  double *sorted;          /* the rows, group after group */
   double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
   const size_t *group;     /* of each row */
   size_t *starts;          /* of each group, and their end */
@@ -228,7 +221,6 @@ void cpb_balls_free(cpb_balls *balls) { cpb_memory_free(&balls->memory); }
 static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
   size_t k = g->o->balls, row = g->d * sizeof(double);
   cpb_memory *own = &g->balls->memory;
-  g->x = cpb_memory_take(memory, g->n, row);
   g->sorted = cpb_memory_take(memory, g->n, row);
   g->dist2 = cpb_memory_take(memory, g->n, sizeof *g->dist2);
   g->weights = g->o->weights != NULL ? cpb_memory_take(memory, g->n, sizeof *g->weights) : NULL;
@@ -252,7 +244,7 @@ static void sort_rows(grouped *g) {
   memcpy(next, g->starts, k * sizeof *next);
   for (size_t i = 0; i < g->n; i++) {
     size_t at = next[g->group[i]]++;
-    memcpy(g->sorted + at * g->d, g->x + i * g->d, g->d * sizeof *g->x);
+    cpb_row_widen(g->y, i, g->sorted + at * g->d);
     if (g->weights != NULL) g->weights[at] = g->o->weights[i];
   }
 }
@@ -378,12 +370,11 @@ static cpb_status find_radius(grouped *g, cpb_error *error) {
 
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
-  grouped g = {.o = options, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
+  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
   balls->d = y.cols;
   cpb_memory memory = {0};
   cpb_status status = allocate(&g, &memory, error);
   if (status == CPB_OK) {
-    cpb_view_widen(y, g.x);
     sort_rows(&g);
     order_groups(&g);
     status = fit_groups(&g, error);

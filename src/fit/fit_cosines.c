@@ -4,6 +4,7 @@
 
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/sized.h"
 #include "fit/fit_parts.h"
 #include "geometry/t1_embed.h"
@@ -12,14 +13,8 @@
 CPB_DEFAULTS(cpb_cosines_options, .size = sizeof(cpb_cosines_options), .sample = 500)
 static const cpb_cosines none = {.size = sizeof(cpb_cosines)};
 
-static double mean_of(const double *x, size_t n) {
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += x[i];
-  return sum / (double)n;
-}
-
 static void compare(cpb_cosines *c) {
-  double a = mean_of(c->before, c->pairs), b = mean_of(c->after, c->pairs), aa = 0, ab = 0, bb = 0,
+  double a = cpb_mean(c->before, c->pairs), b = cpb_mean(c->after, c->pairs), aa = 0, ab = 0, bb = 0,
          square = 0;
   for (size_t i = 0; i < c->pairs; i++) {
     double x = c->before[i], y = c->after[i];
@@ -76,7 +71,7 @@ static cpb_status look_at_pairs(const sample *s, const cpb_statistics_result *fa
                                 cpb_error *error) {
   cpb_status status = centre_rows(s, facts, error);
   if (status != CPB_OK) return status;
-  if (c->s == 0) c->s = mean_of(s->norms, s->n);
+  if (c->s == 0) c->s = cpb_mean(s->norms, s->n);
   status = cpb_embed(cpb_rows(s->rows, CPB_F64, s->n, s->d), cpb_rows_out(s->images, CPB_F64, s->n, s->d + 1),
                      c->s, error);
   if (status != CPB_OK) return status;

@@ -14,27 +14,20 @@
 
 CPB_DEFAULTS(cpb_map_fit_options, .target = 0.99, .k = 10, .sample = 4096)
 
-cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
-                           const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
-                           cpb_error *error) {
+cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_statistics_result *facts,
+                         cpb_view sample, const double *center, cpb_choice **choice, double *s,
+                         const cpb_exec *exec, cpb_error *error) {
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
-  options.goal = wish->goal;
-  options.target = wish->target;
-  options.k = wish->k;
+  options.goal = goal;
+  options.target = target;
+  options.k = k;
   options.norm_mean = facts->norm_mean;
   options.norm_median = facts->norm_median;
   options.norm_max = facts->norm_max;
   cpb_status status = cpb_choose_scale(sample, center, &options, choice, exec, error);
-  if (status != CPB_OK) return status;
-  cpb_choice_facts chosen = {.size = sizeof chosen};
-  cpb_choice_describe(*choice, &chosen);
-  *s = chosen.s;
-  return CPB_OK;
-}
-
-static cpb_scale_wish wish_of(const cpb_map_fit_options *o) {
-  return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
+  if (status == CPB_OK) *s = cpb_choice_scale(*choice);
+  return status;
 }
 
 /* ---- the passes that are needed ---- */
@@ -46,11 +39,10 @@ typedef struct plan {
 } plan;
 
 static plan plan_of(const cpb_map_fit_options *o) {
-  cpb_scale_wish wish = wish_of(o);
   bool mean = o->centring == CPB_CENTRE_MEAN, sampled = o->s == 0 && cpb_goal_is_sampled(o->goal);
   plan p = {.statistics = mean || sampled || o->whiten};
-  p.norms = mean && !o->whiten && cpb_wish_takes_norms(&wish);
-  p.lengths = !p.norms && cpb_wish_takes_norms(&wish);
+  p.norms = mean && !o->whiten && cpb_scale_takes_norms(o->s, o->goal);
+  p.lengths = !p.norms && cpb_scale_takes_norms(o->s, o->goal);
   return p;
 }
 
@@ -120,7 +112,6 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
 
 /* Chooses s from the statistics; with whitening the sample is transformed first, W(x-m). */
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_scale_wish wish = wish_of(&f->o);
   cpb_view sample = f->facts.sample;
   cpb_exec_part part;
   const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, 1);
@@ -134,7 +125,8 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   }
   const double *center = f->W == NULL ? f->center : NULL;
   if (status == CPB_OK)
-    status = cpb_wish_choose(&wish, &f->facts, sample, center, &f->report.choice, &f->s, exec, error);
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, sample, center, &f->report.choice,
+                           &f->s, exec, error);
   free(whitened);
   return status;
 }
@@ -148,10 +140,10 @@ static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *e
   cpb_status status = f->o.goal == CPB_GOAL_MEDIAN
                           ? cpb_norm_fit_median(norms, &f->passes, NULL, &facts.norm_median, error)
                           : CPB_OK;
-  cpb_scale_wish wish = wish_of(&f->o);
   cpb_choice *choice = NULL;
   cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
-  if (status == CPB_OK) status = cpb_wish_choose(&wish, &facts, none, NULL, &choice, &f->s, NULL, error);
+  if (status == CPB_OK)
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, &choice, &f->s, NULL, error);
   cpb_choice_free(choice);
   return status;
 }

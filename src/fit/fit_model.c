@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "loop/chunk.h"
 #include "learn/piece_rounds.h"
 #include "learn/smo.h"
 
@@ -76,10 +77,8 @@ typedef struct fitting {
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
   cpb_kept_source kept; /* what is read instead while they stream */
   cpb_memory memory;
-  void *held;                    /* memory of the rows */
-  double *W, *center;            /* NULL without whitening; in the unit of the data */
-  uint64_t *support;             /* the listed support vectors, .. */
-  double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
+  void *held;         /* memory of the rows */
+  double *W, *center; /* NULL without whitening; in the unit of the data */
   double *scores;
   size_t count; /* of rows */
   cpb_balls balls;
@@ -146,10 +145,9 @@ static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
   options.gap = f->o.gap;
-  f->support = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->support);
-  f->multipliers = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->multipliers);
+  cpb_ball_out out = {f->center, cpb_memory_zeros(&f->memory, d + 1, sizeof *out.rows),
+                      cpb_memory_zeros(&f->memory, d + 1, sizeof *out.multipliers)};
   if (f->memory.failed) return no_memory(f, error);
-  cpb_ball_out out = {f->center, f->support, f->multipliers};
   cpb_source held = cpb_source_from_view(f->y);
   cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
                                                 &report, f->exec, error);
@@ -157,29 +155,29 @@ static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   cpb_svdd_report found = cpb_report_of_ball(&report);
   take_report(f, &found);
   f->model.listed = report.support;
+  f->model.support_rows = out.rows;
+  f->model.multipliers = out.multipliers;
   return CPB_OK;
-}
-
-static void list_support(fitting *f, const double *a) {
-  size_t d = f->y.cols, at = 0;
-  for (size_t i = 0; i < f->y.rows; i++) {
-    if (!(a[i] > 0)) continue;
-    for (size_t k = 0; k < d && f->vectors != NULL; k++) f->vectors[at * d + k] = cpb_view_at(f->y, i, k);
-    f->support[at] = i;
-    f->multipliers[at++] = a[i];
-  }
 }
 
 /* Lists the support vectors, unless they are too many; a kernel needs them all. */
 static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
-  size_t listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
+  size_t d = f->y.cols, at = 0, listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
   f->model.listed = listed;
   if (listed == 0) return CPB_OK;
-  f->support = cpb_memory_zeros(&f->memory, listed, sizeof *f->support);
-  f->multipliers = cpb_memory_zeros(&f->memory, listed, sizeof *f->multipliers);
-  if (has_kernel(f)) f->vectors = cpb_memory_zeros(&f->memory, listed, f->y.cols * sizeof *f->vectors);
+  uint64_t *rows = cpb_memory_take(&f->memory, listed, sizeof *rows);
+  double *multipliers = cpb_memory_take(&f->memory, listed, sizeof *multipliers), *vectors = NULL;
+  if (has_kernel(f)) vectors = cpb_memory_take(&f->memory, listed, d * sizeof *vectors);
   if (f->memory.failed) return no_memory(f, error);
-  list_support(f, a);
+  for (size_t i = 0; i < f->y.rows; i++) {
+    if (!(a[i] > 0)) continue;
+    if (vectors != NULL) cpb_row_widen(f->y, i, vectors + at * d);
+    rows[at] = i;
+    multipliers[at++] = a[i];
+  }
+  f->model.support_rows = rows;
+  f->model.multipliers = multipliers;
+  f->model.vectors = vectors;
   return CPB_OK;
 }
 
@@ -261,9 +259,6 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   *model = NULL;
   f->model.center = has_kernel(f) ? NULL : f->center;
   f->model.whiten = f->W;
-  f->model.support_rows = f->support;
-  f->model.multipliers = f->multipliers;
-  f->model.vectors = f->vectors;
   return cpb_model_new(&f->model, model, error);
 }
 
@@ -321,19 +316,13 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status fit_stream(fitting *f, cpb_error *error) {
-  cpb_status status = fit_enclosing(f, error);
-  f->count = (size_t)f->kept.rows;
-  return status;
-}
-
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
   cpb_exec_part part;
   f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
-  cpb_status status = stream        ? fit_stream(f, error)
-                      : several(f)  ? fit_several(f, error)
+  cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
+  if (stream) f->count = (size_t)f->kept.rows;
   f->model.rows = f->count;
   if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
   if (status == CPB_OK && f->W != NULL && !several(f)) cpb_unwhiten(f->W, f->model.d, f->center);

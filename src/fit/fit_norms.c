@@ -82,9 +82,7 @@ cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, const double *center, const doubl
   fit->kept = malloc(CPB_NORMS_KEPT * sizeof *fit->kept);
   if (fit->kept == NULL) return cpb_fail_memory(error, "%d norms", (int)CPB_NORMS_KEPT);
   cpb_status status = cpb_norm_sketch_init(&fit->sketch, error);
-  if (status == CPB_OK) status = run(&p, passes, error);
-  passes->bad_rows = fit->nan_rows + fit->inf_rows;
-  return status;
+  return status == CPB_OK ? run(&p, passes, error) : status;
 }
 
 /* Whether all norms are stored, so that another look at them needs no pass. */

@@ -27,12 +27,11 @@ typedef struct cpb_passes {
   cpb_source *source;
   const char *name; /* the name of the caller's argument: "rows", or "base" .. */
   const cpb_exec *exec;
-  bool skip_bad;     /* skip rows without a result; else the first one ends the pass */
-  double from, to;   /* the range of the whole call's progress that the passes cover */
-  unsigned planned;  /* number of passes in that range */
-  unsigned done;     /* passes so far */
-  uint64_t rows;     /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
-  uint64_t bad_rows; /* skipped by the last pass */
+  bool skip_bad;    /* skip rows without a result; else the first one ends the pass */
+  double from, to;  /* the range of the whole call's progress that the passes cover */
+  unsigned planned; /* number of passes in that range */
+  unsigned done;    /* passes so far */
+  uint64_t rows;    /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
 } cpb_passes;
 
 /* The whole call is `planned` passes; `to` may be lowered if other work follows. EINVAL, ESHAPE and EDTYPE for an
@@ -166,27 +165,20 @@ cpb_status cpb_norm_fit_median(cpb_norm_fit *fit, cpb_passes *passes, cpb_norms_
 
 /* ---- The scale that a goal asks for, for the fits that choose one. ---- */
 
-/* What the caller specifies about the scale. */
-typedef struct cpb_scale_wish {
-  double s; /* 0: by the goal */
-  cpb_goal goal;
-  double target;
-  size_t k;
-} cpb_scale_wish;
-
 /* Goals that need only a sample; the others need the norms of all rows. */
 static inline bool cpb_goal_is_sampled(cpb_goal goal) {
   return goal == CPB_GOAL_SPREAD || goal == CPB_GOAL_RECALL;
 }
 
-static inline bool cpb_wish_takes_norms(const cpb_scale_wish *wish) {
-  return wish->s == 0 && !cpb_goal_is_sampled(wish->goal);
+/* Whether the scale, 0 if the goal decides, comes from the norms of all rows. */
+static inline bool cpb_scale_takes_norms(double s, cpb_goal goal) {
+  return s == 0 && !cpb_goal_is_sampled(goal);
 }
 
 /* Chooses by the goal, from the norms of `facts` or the sample about `center`. Sets *choice, and s. */
-cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
-                           const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
-                           cpb_error *error);
+cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_statistics_result *facts,
+                         cpb_view sample, const double *center, cpb_choice **choice, double *s,
+                         const cpb_exec *exec, cpb_error *error);
 
 /* ---- T10 T11: several balls of one radius, for rows that lie in several clouds. ---- */
 

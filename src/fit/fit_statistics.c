@@ -89,10 +89,7 @@ static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_op
 cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
                               cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
   cpb_status status = gather_columns(passes, options, statistics, error);
-  if (status != CPB_OK) return status;
-  status = cpb_gathered(*statistics, facts, error);
-  passes->bad_rows = facts->nan_rows + facts->inf_rows;
-  return status;
+  return status == CPB_OK ? cpb_gathered(*statistics, facts, error) : status;
 }
 
 cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
@@ -141,12 +138,6 @@ static size_t finite_numbers(cpb_view rows, size_t column, double *numbers) {
   return count;
 }
 
-static double mean_of(const double *numbers, size_t count) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += numbers[i];
-  return sum / (double)count;
-}
-
 static double deviation_of(const double *numbers, size_t count, double mean) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += (numbers[i] - mean) * (numbers[i] - mean);
@@ -155,7 +146,7 @@ static double deviation_of(const double *numbers, size_t count, double mean) {
 
 static void describe(cpb_view rows, size_t column, double *numbers, const cpb_column_facts *facts) {
   size_t count = finite_numbers(rows, column, numbers);
-  double mean = count == 0 ? NAN : mean_of(numbers, count);
+  double mean = count == 0 ? NAN : cpb_mean(numbers, count);
   if (facts->mean != NULL) facts->mean[column] = mean;
   if (facts->deviation != NULL)
     facts->deviation[column] = count == 0 ? NAN : deviation_of(numbers, count, mean);

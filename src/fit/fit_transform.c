@@ -17,16 +17,6 @@ static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transfo
   return status;
 }
 
-/* *statistics owns the centre. */
-static cpb_status find_center(cpb_passes *passes, cpb_transform_options *options, cpb_statistics **statistics,
-                              cpb_error *error) {
-  cpb_statistics_fit_options gathering = {.skip_bad = passes->skip_bad};
-  cpb_statistics_result facts;
-  cpb_status status = cpb_gather_columns(passes, &gathering, statistics, &facts, error);
-  if (status == CPB_OK) options->center = facts.mean;
-  return status;
-}
-
 /* Centred at the mean, with the mean norm as scale. */
 static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **transform, const cpb_exec *exec,
                              cpb_error *error) {
@@ -43,7 +33,7 @@ static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **tr
 cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
                              cpb_transform **transform, const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  cpb_statistics *statistics = NULL;
+  cpb_statistics *statistics = NULL; /* owns the centre */
   cpb_transform_options options;
   cpb_transform_facts facts = cpb_transform_about(kind);
   if (transform == NULL) return cpb_fail_missing(error, "transform");
@@ -57,7 +47,12 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   options.kind = kind;
   options.d = base->cols;
   options.columns = cpb_source_names(base);
-  if (facts.centred) status = find_center(&passes, &options, &statistics, error);
+  if (facts.centred) {
+    cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
+    cpb_statistics_result found;
+    status = cpb_gather_columns(&passes, &gathering, &statistics, &found, error);
+    if (status == CPB_OK) options.center = found.mean;
+  }
   if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);
   if (status == CPB_OK) status = cpb_transform_new(&options, transform, error);
   cpb_statistics_free(statistics);

@@ -22,7 +22,4 @@ typedef struct cpb_index_change {
 cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error);
 
-/* 0, or why a row is not allowed in the index. */
-int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row);
-
 #endif

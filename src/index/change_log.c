@@ -78,7 +78,8 @@ static bool write_record(cpb_index_file *file, const cpb_index_change *change) {
   return true;
 }
 
-cpb_status cpb_log_append(cpb_index_file *file, const cpb_index_change *change, cpb_error *error) {
+cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  cpb_index_file *file = index->file;
   if (change->count == 0 || write_record(file, change)) return CPB_OK;
   cpb_status status = cpb_file_fail_errno(error, file->path, "write");
   if (ftruncate(file->fd, (off_t)file->end) != 0) file->broken = true;

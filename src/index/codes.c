@@ -5,18 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/zero_lines.h"
+#include "batch/row_state.h"
 
 enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
-  size_t d = sample.cols;
-  double *numbers = cpb_zero_lines(sample.rows * d, sizeof *numbers);
-  if (numbers == NULL) return false;
-  cpb_view_widen(sample, numbers);
-  cpb_float_filter_init(&index->float_filter, index->options.metric, numbers, sample.rows, d, index->center,
+  cpb_float_filter_init(&index->float_filter, index->options.metric, sample, index->center,
                         index->center_f32);
-  free(numbers);
   return cpb_byte_filter_prepare_rows(&index->byte_filter, sample);
 }
 
@@ -119,12 +114,16 @@ static void place_lines(const cpb_byte_filter *byte_filter, size_t at, size_t ro
   for (size_t i = 0; i < rows; i++) place_words(line[i], whole, words, to + i * CPB_BYTES_WORD);
 }
 
-/* A line of words at a time, of all rows: both sides stay in the first cache. */
+/* A line of words at a time, of all rows: both sides stay in the first cache. The panel is in new memory, of which the
+ * next lines are fetched. */
 static void place_rows(const cpb_byte_filter *byte_filter, size_t first, size_t count, uint8_t *panel) {
-  for (size_t from = 0; from < byte_filter->words; from += LINE_WORDS)
-    for (size_t i = 0; i < count; i += SIDE)
+  for (size_t from = 0; from < byte_filter->words; from += LINE_WORDS, panel += LINE_WORDS * STRIDE)
+    for (size_t i = 0; i < count; i += SIDE) {
+      for (size_t j = 0; j < SIDE; j++)
+        __builtin_prefetch(panel + LINE_WORDS * STRIDE + (i + j) * CPB_BYTES_LINE, 1);
       place_lines(byte_filter, first + i, count - i < SIDE ? count - i : SIDE, from,
-                  panel + from * STRIDE + i * CPB_BYTES_WORD);
+                  panel + i * CPB_BYTES_WORD);
+    }
 }
 
 static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_block *block, size_t panel) {
@@ -156,10 +155,27 @@ static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_i
   return 0;
 }
 
+static int row_fault(const cpb_index *index, cpb_view rows, size_t row) {
+  int fault = cpb_row_fault(index->float_filter.loops, rows, row);
+  if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
+  for (size_t k = 0; k < rows.cols; k++)
+    if (cpb_view_at(rows, row, k) != 0) return 0;
+  return CPB_FAULT_ZERO;
+}
+
+static int first_fault(const cpb_index *index, cpb_view rows, size_t first, size_t *faulty) {
+  for (*faulty = first; *faulty < rows.rows; ++*faulty) {
+    int fault = row_fault(index, rows, *faulty);
+    if (fault != 0) return fault;
+  }
+  return 0;
+}
+
 /* An incomplete last panel is coded separately from the others, because it is coded again when rows are added. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty) {
   size_t first = panel * PANEL, full = block->count / PANEL * PANEL;
+  if (!index->bytes) return first_fault(index, cpb_block_rows(index, block), first, faulty);
   int fault = full > first ? code_rows(&coder->byte_filter, index, block, first, full - first, faulty) : 0;
   if (fault != 0 || block->count == full) return fault;
   return code_rows(&coder->byte_filter, index, block, full, block->count - full, faulty);

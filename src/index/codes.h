@@ -12,8 +12,8 @@ typedef struct cpb_coder {
 cpb_coder *cpb_coder_new(const cpb_index *index);
 void cpb_coder_free(cpb_coder *coder);
 
-/* Computes the codes of a block from a panel on. Returns the fault of the first faulty row, and sets its number in the
- * block; 0 if there is none. */
+/* Computes the codes of a block from a panel on, or only checks its rows if the index has no codes; the coder is then
+ * NULL. Returns the fault of the first faulty row, and sets its number in the block; 0 if there is none. */
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
                   size_t *faulty);
 

@@ -1,7 +1,6 @@
 #include "index/id_map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t *owned(const cpb_id_map *map) {
   return map->ids_room > 0 ? (uint64_t *)(uintptr_t)map->ids : NULL;

@@ -1,11 +1,9 @@
 /* The index object: adding, removing and replacing rows, compaction. */
 #define _POSIX_C_SOURCE 200809L
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -15,6 +13,7 @@
 #include "index/codes.h"
 #include "index/scratch.h"
 #include "index/seek.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 
 enum {
@@ -138,7 +137,7 @@ static void take_rows(const cpb_index *index, const added *rows, size_t block) {
     memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
 }
 
-/* Takes rows and computes the codes of blocks, the first of them from a panel on. */
+/* Takes rows and computes the codes of blocks, or checks them, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
   added rows;
@@ -168,34 +167,15 @@ static void give_coder(coding *c, cpb_coder *coder) {
 static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
-  cpb_coder *coder = take_coder(c);
+  cpb_coder *coder = c->index->bytes ? take_coder(c) : NULL;
   take_rows(c->index, &c->rows, block);
-  if (coder == NULL) {
+  if (c->index->bytes && coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
   }
   int fault = cpb_coder_run(coder, c->index, &c->index->blocks[block], task == 0 ? c->first_panel : 0, &row);
   if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
-  give_coder(c, coder);
-}
-
-int cpb_index_row_fault(const cpb_index *index, cpb_view rows, size_t row) {
-  int fault = cpb_row_fault(index->float_filter.loops, rows, row);
-  if (fault != 0 || index->options.metric != CPB_COSINE) return fault;
-  for (size_t k = 0; k < rows.cols; k++)
-    if (cpb_view_at(rows, row, k) != 0) return 0;
-  return CPB_FAULT_ZERO;
-}
-
-static void check_block(void *arg, size_t task) {
-  coding *c = arg;
-  size_t block = c->first_block + task;
-  take_rows(c->index, &c->rows, block);
-  cpb_view rows = cpb_block_rows(c->index, &c->index->blocks[block]);
-  for (size_t row = task == 0 ? c->first_panel * PANEL : 0; row < rows.rows; row++) {
-    int fault = cpb_index_row_fault(c->index, rows, row);
-    if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
-  }
+  if (coder != NULL) give_coder(c, coder);
 }
 
 /* From rows at regular distances, removed or not. */
@@ -225,8 +205,7 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
   cpb_first_fault_init(&c.fault);
   pthread_mutex_init(&c.lock, NULL);
   if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
-  cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block,
-                                        index->bytes ? code_block : check_block, &c, error);
+  cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);
   index->coder = c.idle_count > 0 ? c.idle[--c.idle_count] : NULL;
   while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
   pthread_mutex_destroy(&c.lock);

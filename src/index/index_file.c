@@ -34,10 +34,6 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
 }
 
-static cpb_status log_change(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
-  return cpb_log_append(index->file, change, error);
-}
-
 static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
   return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
 }
@@ -52,7 +48,7 @@ static cpb_status enter_ids(cpb_index *index, const cpb_index_layout *l, const c
     return cpb_fail_memory(error, "%llu ids", (unsigned long long)l->slots);
   for (size_t slot = 0; slot < l->slots; slot++) {
     if (ids[slot] >= l->next_id || cpb_id_map_find(map, ids[slot], index->gone) != CPB_NO_SLOT)
-      return cpb_index_refuse(file->path, CPB_WHY_ROW_TWICE, "an id occurs twice or is too large", error);
+      return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id occurs twice or is too large");
     cpb_id_map_add(map, ids[slot]);
   }
   return CPB_OK;
@@ -64,7 +60,7 @@ static cpb_status take_ids(cpb_index *index, const cpb_index_layout *l, const cp
   if (l->ids_kind == CPB_IDS_ANY) return enter_ids(index, l, file, ids, error);
   bool stored = l->ids_kind == CPB_IDS_RISING && l->slots > 0;
   if (l->slots > 0 && (stored ? ids[l->slots - 1] : l->slots - 1) >= l->next_id)
-    return cpb_index_refuse(file->path, CPB_WHY_ROW_TWICE, "an id is too large", error);
+    return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id is too large");
   cpb_id_map_borrow(&index->ids, stored ? ids : NULL, l->slots);
   return CPB_OK;
 }
@@ -104,16 +100,22 @@ static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, 
   return CPB_OK;
 }
 
-static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
+/* An empty index as the file's head describes it, which agrees with the size of the file. */
+static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_index_layout *l, uint64_t *size,
+                            cpb_error *error) {
   struct stat seen;
-  cpb_index_layout l = {0};
   if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-  uint64_t size = (uint64_t)seen.st_size;
-  cpb_status status = cpb_head_read(file->fd, file->path, size, made, &l, error);
-  if (status != CPB_OK) return status;
-  if (!cpb_index_layout_fits(*made, &l, size))
-    return cpb_index_refuse(file->path, CPB_WHY_FILE_SIZE, "its size does not agree with its header", error);
-  status = map_snapshot(file, &l, error);
+  *size = (uint64_t)seen.st_size;
+  cpb_status status = cpb_head_read(file->fd, file->path, *size, made, l, error);
+  if (status != CPB_OK || cpb_index_layout_fits(*made, l, *size)) return status;
+  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
+}
+
+static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
+  cpb_index_layout l = {0};
+  uint64_t size;
+  cpb_status status = read_head(file, made, &l, &size, error);
+  if (status == CPB_OK) status = map_snapshot(file, &l, error);
   if (status != CPB_OK) return status;
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
@@ -121,11 +123,15 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
 }
 
+static bool has_name(const cpb_index_file *file, const char *path) {
+  struct stat own, named;
+  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+         own.st_dev == named.st_dev;
+}
+
 /* One writer: the holder of the lock on the file that has the name. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
-  struct stat own, named;
-  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0 || fstat(file->fd, &own) != 0 ||
-      stat(file->path, &named) != 0 || own.st_ino != named.st_ino || own.st_dev != named.st_dev)
+  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0 || !has_name(file, file->path))
     return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "another program is writing to it");
   return CPB_OK;
 }
@@ -142,7 +148,8 @@ static cpb_status open_file(const char *path, bool writable, cpb_index_file *fil
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {log_change, check_writable, rewrite, read_mapped, close_file};
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
+                                                close_file};
 
 cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
   *index = NULL;
@@ -183,7 +190,7 @@ static cpb_status read_sums(const cpb_index_file *file, const cpb_index_layout *
   *sums = malloc(bytes);
   if (*sums == NULL) return cpb_fail_memory(error, "checksums");
   if (!cpb_read_at(file->fd, l->sums_at, *sums, bytes) || cpb_checksum(*sums, bytes) != l->sums_checksum)
-    return cpb_index_refuse(file->path, CPB_WHY_CHECKSUM, "its checksums are damaged", error);
+    return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path, "its checksums are damaged");
   return CPB_OK;
 }
 
@@ -213,16 +220,11 @@ static cpb_status check_parts(const cpb_index *index, const cpb_index_layout *l,
 }
 
 static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
-  const cpb_index_file *file = index->file;
-  struct stat seen;
   cpb_index *described = NULL;
   cpb_index_layout l = {0};
-  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-  cpb_status status = cpb_head_read(file->fd, file->path, (uint64_t)seen.st_size, &described, &l, error);
+  uint64_t size;
+  cpb_status status = read_head(index->file, &described, &l, &size, error);
   cpb_index_free(described);
-  if (status == CPB_OK && !cpb_index_layout_fits(index, &l, (uint64_t)seen.st_size))
-    status =
-        cpb_index_refuse(file->path, CPB_WHY_FILE_SIZE, "its size does not agree with its header", error);
   return status == CPB_OK ? check_parts(index, &l, exec, error) : status;
 }
 
@@ -235,18 +237,12 @@ cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_err
 
 /* ---- saving ---- */
 
-static bool is_own(const cpb_index *index, const char *path) {
-  struct stat own, named;
-  return index->file != NULL && fstat(index->file->fd, &own) == 0 && stat(path, &named) == 0 &&
-         own.st_ino == named.st_ino && own.st_dev == named.st_dev;
-}
-
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   cpb_status status = CPB_OK;
   cpb_index_lock_shared(index);
-  if (path != NULL && is_own(index, path))
-    status = cpb_index_refuse(path, CPB_WHY_CALL_ORDER,
-                              "the index was opened from this file: compact it to rewrite the file", error);
+  if (path != NULL && index->file != NULL && has_name(index->file, path))
+    status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
+                           "the index was opened from this file: compact it to rewrite the file");
   else if (path != NULL)
     status = cpb_index_write_snapshot(index, path, error);
   else if (index->file == NULL)

@@ -20,7 +20,7 @@ cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cp
 /* ---- the log ---- */
 
 /* Appends a change. On failure the log is as before; if it cannot be restored, the file is `broken`. */
-cpb_status cpb_log_append(cpb_index_file *file, const cpb_index_change *change, cpb_error *error);
+cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_error *error);
 
 /* Applies all whole records from file->end on, within a file of `size` bytes. What follows them was being written when
  * its writer ended. */

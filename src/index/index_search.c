@@ -242,11 +242,10 @@ static cpb_status check_question(const cpb_seek_question *asked, cpb_error *erro
   if (queries.rows == 0)
     return cpb_fail(error, CPB_WHY_NO_QUERIES, "queries", "a search needs queries, got %zu of %zu columns",
                     queries.rows, queries.cols);
-  for (size_t i = 0; asked->limits != NULL && i < queries.rows; i++)
-    if (isnan(asked->limits[i]) || (asked->index->options.metric == CPB_L2 && asked->limits[i] < 0))
-      return cpb_fail_domain(error, "limits", asked->limits[i], "limits[%zu] must be a number%s", i,
-                             asked->index->options.metric == CPB_L2 ? " >= 0" : "");
-  return cpb_check_view(queries, "queries", asked->index->options.cols, error);
+  cpb_status status = asked->limits == NULL ? CPB_OK
+                                            : cpb_check_limits(asked->index->options.metric, asked->limits,
+                                                               queries.rows, error);
+  return status == CPB_OK ? cpb_check_view(queries, "queries", asked->index->options.cols, error) : status;
 }
 
 static cpb_status search_locked(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {

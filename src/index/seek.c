@@ -21,7 +21,7 @@ typedef struct seeker {
   cpb_best farthest;    /* the k smallest upper bounds; unused with limits */
   cpb_ranked *deferred; /* slots that may be results, with their lower bounds */
   size_t count;
-  double bound; /* rows beyond it are not results */
+  double *bound; /* rows beyond it are not results */
   uint64_t wasted;
 } seeker;
 
@@ -46,7 +46,8 @@ typedef struct seek {
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
-  seeker *seekers; /* parts x groups x COLS */
+  seeker *seekers; /* parts x n */
+  double *bounds;  /* of them */
   _Atomic bool out_of_memory, unreadable;
 } seek;
 
@@ -89,7 +90,7 @@ static void offer_nearest(const seek *s, seeker *of, size_t place, double key, u
   cpb_best_offer(best, key, id);
   if (best->count < best->k) return;
   double bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, best->entry[0].key));
-  if (bound < of->bound) of->bound = bound;
+  if (bound < *of->bound) *of->bound = bound;
 }
 
 static void fetch_row(const cpb_index *index, size_t slot) {
@@ -97,13 +98,23 @@ static void fetch_row(const cpb_index *index, size_t slot) {
   if (!block->mapped) cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
 }
 
+static void prune(seeker *of, double bound) {
+  size_t kept = 0;
+  for (size_t i = 0; i < of->count; i++) {
+    of->deferred[kept] = of->deferred[i];
+    kept += of->deferred[i].key <= bound;
+  }
+  of->count = kept;
+}
+
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
 static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
   enum { AHEAD = 4 };
   size_t query = s->order[place];
+  prune(from, *to->bound);
   cpb_ranked_sort(from->deferred, from->count);
-  for (size_t i = 0; i < from->count && from->deferred[i].key <= to->bound; i++) {
+  for (size_t i = 0; i < from->count && from->deferred[i].key <= *to->bound; i++) {
     size_t slot = (size_t)from->deferred[i].id;
     if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
     double value;
@@ -122,22 +133,13 @@ static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
   from->count = 0;
 }
 
-static void prune(seeker *of) {
-  size_t kept = 0;
-  for (size_t i = 0; i < of->count; i++) {
-    of->deferred[kept] = of->deferred[i];
-    kept += of->deferred[i].key <= of->bound;
-  }
-  of->count = kept;
-}
-
 /* Whether so many measured rows were not results that floats would be faster. */
 static bool is_undecided(const seek *s, const seeker *of) {
   return of->wasted > 512 + 8 * s->asked->k + s->index->slots / 32;
 }
 
 static void make_place(seek *s, size_t place, seeker *of) {
-  prune(of);
+  prune(of, *of->bound);
   if (of->count <= s->room - s->room / 4) return;
   measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
@@ -147,8 +149,8 @@ static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_byte_filter
   of->deferred[of->count++] = (cpb_ranked){(double)span.nearest, slot};
   if (s->asked->limits == NULL) {
     cpb_best_offer(&of->farthest, (double)span.farthest, slot);
-    if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < of->bound)
-      of->bound = of->farthest.entry[0].key;
+    if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < *of->bound)
+      *of->bound = of->farthest.entry[0].key;
   }
   if (of->count == s->room) make_place(s, place, of);
 }
@@ -160,6 +162,7 @@ typedef struct look {
   seek *s;
   const band *of;
   seeker *seekers;
+  const double *bounds;
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
   cpb_byte_filter_run run;
@@ -178,7 +181,7 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
     cpb_byte_filter_row row = cpb_codes_row(&s->byte_filter, &l->run, l->block->term[at]);
     cpb_byte_filter_span span = cpb_byte_filter_look_at(&s->byte_filter, l->run.step, &row, place,
                                                         (double)values[j] + l->edge[column]);
-    if (!((double)span.nearest <= of->bound)) continue;
+    if (!((double)span.nearest <= *of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
     if (row_of >= l->block->count) continue; /* damaged file */
     if (cpb_index_is_gone(s->index, slot)) continue;
@@ -194,21 +197,17 @@ static int32_t within_sums(int32_t edge) {
 }
 
 static void find_edges(look *l) {
-  const seek *s = l->s;
   for (size_t at = 0; at < l->of->count; at += COLS) {
     size_t count = l->of->count - at < COLS ? l->of->count - at : COLS;
-    double bound[COLS];
-    for (size_t i = 0; i < count; i++) bound[i] = l->seekers[at + i].bound;
-    cpb_byte_filter_thresholds(&s->byte_filter, &l->run, (l->of->first + at) / COLS, 0, count, bound,
-                               l->edge + at);
+    cpb_byte_filter_thresholds(&l->s->byte_filter, &l->run, (l->of->first + at) / COLS, 0, count,
+                               l->bounds + at, l->edge + at);
   }
 }
 
-static void look_at_panel(look *l) {
-  seek *s = l->s;
+static void look_at_panel(look *l, void (*found_rows)(void *, size_t, uint64_t, const int32_t *)) {
+  const seek *s = l->s;
   size_t words = s->byte_filter.words, first = l->of->first;
   int32_t start[BAND + CPB_BYTES_ROWS];
-  find_edges(l);
   for (size_t i = 0; i < l->of->count; i++) {
     l->edge[i] = within_sums(l->edge[i]);
     start[i] = -s->offset[first + i] - l->edge[i];
@@ -222,7 +221,7 @@ static void look_at_panel(look *l) {
                          .start = start,
                          .b = l->block->codes + l->run.first * words * CPB_BYTES_WORD,
                          .threshold = l->threshold,
-                         .found = found,
+                         .found = found_rows,
                          .context = l});
 }
 
@@ -252,17 +251,99 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
   }
 }
 
+static look look_of(seek *s, size_t part, const band *of, size_t block) {
+  size_t cell = part * s->n + of->first;
+  return (look){.s = s,
+                .of = of,
+                .seekers = s->seekers + cell,
+                .bounds = s->bounds + cell,
+                .block = &s->index->blocks[block],
+                .block_slot = block * CPB_INDEX_BLOCK};
+}
+
 static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t) {
-  look l = {.s = s,
-            .of = of,
-            .seekers = s->seekers + part * s->groups * COLS + of->first,
-            .block = &s->index->blocks[block],
-            .block_slot = block * CPB_INDEX_BLOCK};
+  look l = look_of(s, part, of, block);
   for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
     l.run = run_at(l.block, at);
     l.threshold = t->row + at;
-    look_at_panel(&l);
+    find_edges(&l);
+    look_at_panel(&l, found);
   }
+}
+
+/* ---- a sample of the rows ---- */
+
+/* Many queries are compared with a panel of every third block first, and the rows that seem to be nearest are measured.
+ * These rows are compared again with all others: that takes less time than to defer all that pass while bounds are wide. */
+
+/* How near a row is on the scale of its band, up to a constant of the query: a formula for all metrics. */
+static double nearness(const look *l, size_t column, size_t j, int32_t value) {
+  return l->run.step * ((double)value + l->edge[column] - l->threshold[j]);
+}
+
+static void found_sample(void *context, size_t column, uint64_t rows, const int32_t *values) {
+  const look *l = context;
+  for (; rows != 0; rows &= rows - 1) {
+    size_t j = (size_t)__builtin_ctzll(rows), slot = l->block_slot + l->block->row_of[l->run.first + j];
+    if (!cpb_index_is_gone(l->s->index, slot))
+      cpb_best_offer(&l->seekers[column].farthest, -nearness(l, column, j, values[j]), slot);
+  }
+}
+
+static void sample_panel(look *l) {
+  const double most = 1e9;
+  int32_t threshold[CPB_INDEX_PANEL];
+  cpb_codes_thresholds(&l->s->byte_filter, &l->run, l->block->term + l->run.first, (float)(1 / l->of->step),
+                       threshold);
+  l->threshold = threshold;
+  for (size_t i = 0; i < l->of->count; i++) {
+    const cpb_best *nearest = &l->seekers[i].farthest;
+    double edge = nearest->count == nearest->k ? -nearest->entry[0].key / l->run.step : -2 * most;
+    l->edge[i] = (int32_t)(edge > -2 * most ? edge < most ? edge : most : -2 * most);
+  }
+  look_at_panel(l, found_sample);
+}
+
+/* k rows are measured: no row farther than all of them is a result. */
+static void measure_sample(seek *s, size_t place, seeker *of) {
+  double farthest = -INFINITY, value;
+  for (size_t i = 0; i < of->farthest.count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
+  for (size_t i = 0; i < of->farthest.count; i++) {
+    const double *q = s->q + s->order[place] * s->index->options.cols;
+    if (!cpb_seek_measure(s->index, (size_t)of->farthest.entry[i].id, q, &value)) return;
+    farthest = cpb_larger(farthest, cpb_seek_key(s->index, value));
+  }
+  of->answer.measured += of->farthest.count;
+  if (of->farthest.count == of->farthest.k)
+    *of->bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, farthest));
+  of->farthest.count = 0;
+}
+
+/* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
+ * anyway. A filter would be asked twice, and the rows of a file would be read twice. */
+static bool wants_sample(const seek *s, const band *of, size_t blocks) {
+  enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
+  size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
+  return s->asked->limits == NULL && s->asked->filter == NULL && s->index->file == NULL &&
+         s->byte_filter.words <= LONG && of->count >= FEW_QUERIES && blocks >= FEW_BLOCKS &&
+         s->asked->k <= most_k;
+}
+
+/* Blocks far from each other first, because neighbours may be alike, and any of their panels, which are in the order of
+ * reach. */
+static void sample_part(seek *s, size_t part, const band *of, size_t from, size_t to) {
+  enum { THIRD = 3, APART = 8 * THIRD, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
+  if (!wants_sample(s, of, to - from)) return;
+  for (size_t i = 0; i < APART; i += THIRD)
+    for (size_t block = from + i; block < to; block += APART) {
+      look l = look_of(s, part, of, block);
+      size_t at = block % PANELS * CPB_INDEX_PANEL;
+      if (at >= l.block->count) continue;
+      l.run = run_at(l.block, at);
+      sample_panel(&l);
+    }
+  seeker *seekers = s->seekers + part * s->n + of->first;
+  for (size_t i = 0; i < of->count; i++) measure_sample(s, of->first + i, &seekers[i]);
 }
 
 /* Compares all queries of a share with a block while it is cached. */
@@ -271,7 +352,9 @@ static void look_at_part(void *arg, size_t task) {
   block_thresholds t = {.step = 0};
   size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
   size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
-  for (size_t block = part * blocks / s->parts; block < (part + 1) * blocks / s->parts; block++)
+  size_t first = part * blocks / s->parts, end = (part + 1) * blocks / s->parts;
+  for (size_t i = from; i < to; i++) sample_part(s, part, &s->bands[i], first, end);
+  for (size_t block = first; block < end; block++)
     for (size_t i = from; i < to; i++) {
       find_thresholds(s, block, s->bands[i].step, &t);
       look_at_block(s, part, &s->bands[i], block, &t);
@@ -281,7 +364,7 @@ static void look_at_part(void *arg, size_t task) {
 /* ---- what the parts found ---- */
 
 static void join(seek *s, size_t place, seeker *all, seeker *part) {
-  if (part->bound < all->bound) all->bound = part->bound;
+  if (*part->bound < *all->bound) *all->bound = *part->bound;
   all->answer.measured += part->answer.measured;
   all->answer.undecided |= part->answer.undecided;
   for (size_t i = 0; i < part->answer.rows.count; i++) {
@@ -300,11 +383,10 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
 
 static void settle(void *arg, size_t place) {
   seek *s = arg;
-  size_t stride = s->groups * COLS;
   seeker *all = &s->seekers[place];
-  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * stride + place]);
+  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * s->n + place]);
   for (size_t part = 0; part < s->parts && !all->answer.undecided; part++)
-    measure_deferred(s, place, &s->seekers[part * stride + place], all);
+    measure_deferred(s, place, &s->seekers[part * s->n + place], all);
 }
 
 /* ---- queries ---- */
@@ -339,20 +421,11 @@ static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
   }
 }
 
-/* Queries of similar reach share a panel, and so a grid. */
-static void order_queries(seek *s) {
-  cpb_ranked *all = s->seekers[0].deferred; /* not in use yet: parts x groups x COLS x room */
-  size_t d = s->index->options.cols;
-  for (size_t i = 0; i < s->n; i++)
-    all[i] = (cpb_ranked){cpb_query_scale_reach(&s->known[i], s->q + i * d, s->index->center, d), i};
-  cpb_ranked_sort(all, s->n);
-  for (size_t i = 0; i < s->n; i++) s->order[i] = (size_t)all[i].id;
-}
-
 static void grid_queries(seek *s, float *factors) {
   size_t d = s->index->options.cols;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
-  order_queries(s);
+  cpb_ranked *room = s->seekers[0].deferred; /* not in use yet: that of all queries */
+  cpb_query_order(s->known, s->q, s->index->center, s->n, d, room, s->order);
   for (size_t i = 0; i < s->n; i++)
     cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
   find_bands(s, &queries);
@@ -390,7 +463,7 @@ static void *carve(carver *c, size_t count, size_t size) {
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
 static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
-  size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->groups * COLS;
+  size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
@@ -401,29 +474,29 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   s->byte_filter.panels = carve(c, s->groups, sizeof *s->byte_filter.panels);
   s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
   s->seekers = carve(c, cells, sizeof *s->seekers);
-  *entries = carve(c, (s->parts * s->n) * (s->room + 2 * kept), sizeof **entries);
+  s->bounds = carve(c, cells, sizeof *s->bounds);
+  *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
   *factors = carve(c, d, sizeof **factors);
 }
 
 static void place_seekers(seek *s, cpb_ranked *entries) {
   size_t k = s->asked->k;
-  for (size_t part = 0; part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++) {
-      seeker *of = &s->seekers[part * s->groups * COLS + place];
-      *of = (seeker){.bound = INFINITY, .deferred = entries};
-      entries += s->room;
-      if (s->asked->limits != NULL) continue;
-      of->farthest = (cpb_best){k, 0, entries};
-      of->answer.rows = (cpb_best){k, 0, entries + k};
-      entries += 2 * k;
-    }
+  for (size_t cell = 0; cell < s->parts * s->n; cell++) {
+    seeker *of = &s->seekers[cell];
+    s->bounds[cell] = INFINITY;
+    *of = (seeker){.bound = &s->bounds[cell], .deferred = entries};
+    entries += s->room;
+    if (s->asked->limits != NULL) continue;
+    of->farthest = (cpb_best){k, 0, entries};
+    of->answer.rows = (cpb_best){k, 0, entries + k};
+    entries += 2 * k;
+  }
 }
 
 static void set_limits(seek *s) {
-  for (size_t part = 0; part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++)
-      s->seekers[part * s->groups * COLS + place].bound =
-          cpb_byte_filter_bound(&s->byte_filter, place, s->asked->limits[s->order[place]]);
+  for (size_t cell = 0; cell < s->parts * s->n; cell++)
+    s->bounds[cell] =
+        cpb_byte_filter_bound(&s->byte_filter, cell % s->n, s->asked->limits[s->order[cell % s->n]]);
 }
 
 static void put_in_order(const seek *s, cpb_seek_answer *answers) {
@@ -431,9 +504,8 @@ static void put_in_order(const seek *s, cpb_seek_answer *answers) {
 }
 
 static void forget(seek *s) {
-  for (size_t part = 0; s->asked->limits != NULL && part < s->parts; part++)
-    for (size_t place = 0; place < s->n; place++)
-      free(s->seekers[part * s->groups * COLS + place].answer.rows.entry);
+  for (size_t cell = 0; s->asked->limits != NULL && cell < s->parts * s->n; cell++)
+    free(s->seekers[cell].answer.rows.entry);
 }
 
 static cpb_status look_at_all(seek *s, cpb_error *error) {

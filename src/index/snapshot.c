@@ -23,13 +23,9 @@ enum {
 static const char mark[MARK] = "capball index\n";
 static const cpb_state_kind head_kind = {"cpbindex", 1, "an index", 0};
 
-cpb_status cpb_index_refuse(const char *path, cpb_reason why, const char *message, cpb_error *error) {
-  return cpb_file_fail(error, why, path, "%s", message);
-}
-
 cpb_status cpb_index_check_machine(const char *path, cpb_error *error) {
   if (sizeof(size_t) == 8) return CPB_OK; /* io/format.h asserts that it is little-endian */
-  return cpb_index_refuse(path, CPB_WHY_BUILT_WITHOUT, "index files need a 64-bit machine", error);
+  return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "index files need a 64-bit machine");
 }
 
 bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count) {
@@ -122,7 +118,7 @@ static cpb_status add_pages(int fd, const char *path, cpb_file_part part, cpb_ro
       (void)cpb_row_digest_add(digest, first, cpb_rows(pages, CPB_U8, here, PAGE));
     else
       status = errno != 0 ? cpb_file_fail_errno(error, path, "read")
-                          : cpb_index_refuse(path, CPB_WHY_FILE_ENDS_EARLY, "the file is truncated", error);
+                          : cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, path, "the file is truncated");
   }
   free(pages);
   return status;
@@ -215,7 +211,7 @@ static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout 
            bytes = cpb_state_number(from, 0, 8);
   if (from->status != CPB_OK) return from->status;
   if (options.cols == 0 || dtype > CPB_I8 || metric >= CPB_METRICS || from->left / 16 < options.cols)
-    return cpb_index_refuse(from->name, CPB_WHY_FILE_COLUMNS, "its header is not that of an index", error);
+    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, from->name, "its header is not that of an index");
   options.dtype = (cpb_dtype)dtype;
   options.metric = (cpb_metric)metric;
   cpb_status status = cpb_index_new(&options, index, error);
@@ -234,11 +230,10 @@ cpb_status cpb_head_read(int fd, const char *path, uint64_t size, cpb_index **in
   char begins[HEAD_AT];
   uint64_t count;
   if (size < HEAD_AT || !cpb_read_at(fd, 0, begins, HEAD_AT) || memcmp(begins, mark, MARK) != 0)
-    return cpb_index_refuse(path, CPB_WHY_FOREIGN, "this is not an index of capball", error);
+    return cpb_file_fail(error, CPB_WHY_FOREIGN, path, "this is not an index of capball");
   memcpy(&count, begins + MARK, sizeof count);
   if (count > HEAD_MOST || count > size - HEAD_AT)
-    return cpb_index_refuse(path, CPB_WHY_FILE_SHORT_HEADER, "the file is truncated within its header",
-                            error);
+    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, path, "the file is truncated within its header");
   unsigned char *bytes = malloc(count + 1);
   if (bytes == NULL) return cpb_fail_memory(error, "the header of an index");
   cpb_state from = {

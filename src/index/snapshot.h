@@ -51,9 +51,6 @@ cpb_status cpb_page_sum_of(int fd, const char *path, cpb_file_part part, cpb_pag
 /* Reads exactly `count` bytes. */
 bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count);
 
-/* "PATH: message" */
-cpb_status cpb_index_refuse(const char *path, cpb_reason why, const char *message, cpb_error *error);
-
 /* EFORMAT on machines whose sizes have less than 64 bits. */
 cpb_status cpb_index_check_machine(const char *path, cpb_error *error);
 

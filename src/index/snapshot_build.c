@@ -1,7 +1,6 @@
 /* An index file from a source of rows, a block in memory at a time. */
 #define _DEFAULT_SOURCE
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/fail.h"
 #include "core/rows.h"
@@ -9,7 +8,6 @@
 #include "index/index_file.h"
 #include "index/snapshot_writer.h"
 #include "io/file_fail.h"
-#include "parallel/blocks.h"
 #include "parallel/tell.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK };
@@ -32,35 +30,11 @@ static cpb_status begin_rows(building *b, cpb_view first, cpb_error *error) {
   return cpb_snapshot_begin_rows(&b->w, error);
 }
 
-static int first_fault(building *b, size_t *row) {
-  const cpb_index_block *block = &b->w.block;
-  if (b->index->bytes) return cpb_coder_run(b->w.coder, b->index, &b->w.block, 0, row);
-  for (*row = 0; *row < block->count; ++*row) {
-    int fault = cpb_index_row_fault(b->index, cpb_block_rows(b->index, block), *row);
-    if (fault != 0) return fault;
-  }
-  return 0;
-}
-
-static cpb_status write_collected(building *b, cpb_error *error) {
-  size_t row = 0;
-  int fault = first_fault(b, &row);
-  if (fault != 0) return cpb_fault_report((size_t)b->index->next_id + row, fault, "rows", error);
-  cpb_status status = cpb_snapshot_block(&b->w, &b->w.block, error);
-  b->index->next_id += b->w.block.count;
-  b->w.block.count = 0;
-  return status;
-}
-
 static cpb_status add_rows(building *b, cpb_view rows, cpb_error *error) {
-  cpb_index_block *block = &b->w.block;
-  cpb_status status = CPB_OK;
-  size_t row_bytes = b->index->row_bytes, stride = rows.stride * cpb_dtype_size(rows.dtype);
-  if (block->memory == NULL) status = begin_rows(b, rows, error);
-  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++) {
-    memcpy(block->rows + block->count++ * row_bytes, (const char *)rows.data + i * stride, row_bytes);
-    if (block->count == BLOCK) status = write_collected(b, error);
-  }
+  size_t stride = rows.stride * cpb_dtype_size(rows.dtype);
+  cpb_status status = b->w.block.memory == NULL ? begin_rows(b, rows, error) : CPB_OK;
+  for (size_t i = 0; status == CPB_OK && i < rows.rows; i++, b->index->next_id++)
+    status = cpb_snapshot_row(&b->w, (const char *)rows.data + i * stride, error);
   return status;
 }
 
@@ -95,7 +69,7 @@ static cpb_status build(building *b, cpb_source *source, const cpb_exec *exec, c
            share = source->rows == CPB_ROWS_UNKNOWN ? 0 : done / (double)(source->rows + 1);
     if (status == CPB_OK) status = cpb_exec_tell(exec, share, error);
   }
-  if (status == CPB_OK && b->w.block.count > 0) status = write_collected(b, error);
+  if (status == CPB_OK) status = cpb_snapshot_end_rows(&b->w, error);
   if (status != CPB_OK) return status;
   cpb_index_layout known = cpb_index_layout_of(b->index, b->index->next_id, CPB_IDS_NUMBERS);
   status = move_rows(b, &known, error);

@@ -8,6 +8,8 @@
 #include "core/state_bytes.h"
 #include "index/blocks_of_rows.h"
 #include "index/index_file.h"
+#include "io/file_fail.h"
+#include "parallel/blocks.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
@@ -15,16 +17,8 @@ cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, cpb_error
   cpb_status status = cpb_index_check_machine(path, error);
   if (status == CPB_OK) status = cpb_whole_open(path, &w->file, error);
   if (status == CPB_OK && w->file.stream)
-    status =
-        cpb_index_refuse(path, CPB_WHY_CALL_ORDER, "an index can only be written to a regular file", error);
+    status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path, "an index can only be written to a regular file");
   return status;
-}
-
-cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error) {
-  w->coder = w->index->bytes ? cpb_coder_new(w->index) : NULL;
-  if ((w->index->bytes && w->coder == NULL) || !cpb_block_new(w->index, &w->block))
-    return cpb_fail_memory(error, "a block of rows");
-  return CPB_OK;
 }
 
 void cpb_snapshot_close(cpb_snapshot_writer *w) {
@@ -56,7 +50,7 @@ static cpb_status sum_part(cpb_snapshot_writer *w, size_t part, cpb_error *error
   return status == CPB_OK ? cpb_page_sum_of(w->file.fd, w->file.path, of, &w->sums[part], error) : status;
 }
 
-cpb_status cpb_snapshot_block(cpb_snapshot_writer *w, const cpb_index_block *block, cpb_error *error) {
+static cpb_status write_block(cpb_snapshot_writer *w, const cpb_index_block *block, cpb_error *error) {
   size_t number = w->blocks++;
   cpb_status status = cpb_whole_write_at(&w->file, cpb_index_layout_rows(w->index, &w->l, number),
                                          block->rows, block->count * w->index->row_bytes, error);
@@ -80,33 +74,48 @@ cpb_status cpb_snapshot_commit(cpb_snapshot_writer *w, cpb_error *error) {
   return status == CPB_OK ? cpb_whole_commit(&w->file, error) : status;
 }
 
-/* ---- from an index ---- */
+/* ---- rows ---- */
+
+cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error) {
+  w->coder = w->index->bytes ? cpb_coder_new(w->index) : NULL;
+  if ((w->index->bytes && w->coder == NULL) || !cpb_block_new(w->index, &w->block))
+    return cpb_fail_memory(error, "a block of rows");
+  return CPB_OK;
+}
 
 static cpb_status write_collected(cpb_snapshot_writer *w, cpb_error *error) {
-  size_t faulty;
-  if (w->index->bytes)
-    (void)cpb_coder_run(w->coder, w->index, &w->block, 0, &faulty); /* rows in an index are valid */
-  cpb_status status = cpb_snapshot_block(w, &w->block, error);
+  size_t row;
+  int fault = cpb_coder_run(w->coder, w->index, &w->block, 0, &row);
+  if (fault != 0) return cpb_fault_report(w->blocks * BLOCK + row, fault, "rows", error);
+  cpb_status status = write_block(w, &w->block, error);
   w->block.count = 0;
   return status;
 }
+
+cpb_status cpb_snapshot_row(cpb_snapshot_writer *w, const void *row, cpb_error *error) {
+  memcpy(w->block.rows + w->block.count++ * w->index->row_bytes, row, w->index->row_bytes);
+  return w->block.count == BLOCK ? write_collected(w, error) : CPB_OK;
+}
+
+cpb_status cpb_snapshot_end_rows(cpb_snapshot_writer *w, cpb_error *error) {
+  return w->block.count > 0 ? write_collected(w, error) : CPB_OK;
+}
+
+/* ---- from an index ---- */
 
 /* Removed rows leave no gaps, so codes are computed again. */
 static cpb_status write_live(cpb_snapshot_writer *w, cpb_error *error) {
   const cpb_index *index = w->index;
   cpb_status status = cpb_snapshot_begin_rows(w, error);
-  for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++) {
-    if (cpb_index_is_gone(index, slot)) continue;
-    memcpy(w->block.rows + w->block.count++ * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
-    if (w->block.count == BLOCK) status = write_collected(w, error);
-  }
-  return status == CPB_OK && w->block.count > 0 ? write_collected(w, error) : status;
+  for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++)
+    if (!cpb_index_is_gone(index, slot)) status = cpb_snapshot_row(w, cpb_slot_row(index, slot), error);
+  return status == CPB_OK ? cpb_snapshot_end_rows(w, error) : status;
 }
 
 static cpb_status write_all(cpb_snapshot_writer *w, cpb_error *error) {
   cpb_status status = CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < w->index->block_count; i++)
-    status = cpb_snapshot_block(w, &w->index->blocks[i], error);
+    status = write_block(w, &w->index->blocks[i], error);
   return status;
 }
 

@@ -19,11 +19,11 @@ typedef struct cpb_snapshot_writer {
 /* Opens the file of w->index with the layout w->l. */
 cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, cpb_error *error);
 
-/* Allocates w->block and w->coder. */
+/* Rows that are to be coded: allocates w->block and w->coder; adds a row to the block, which is written when it is full;
+ * writes the last block. EROW counts rows from the first. */
 cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error);
-
-/* Writes the next block, and the checksum of a segment that it completes. */
-cpb_status cpb_snapshot_block(cpb_snapshot_writer *w, const cpb_index_block *block, cpb_error *error);
+cpb_status cpb_snapshot_row(cpb_snapshot_writer *w, const void *row, cpb_error *error);
+cpb_status cpb_snapshot_end_rows(cpb_snapshot_writer *w, cpb_error *error);
 
 /* Completes a file whose blocks and ids are written: checksums and head, then the file replaces its target. */
 cpb_status cpb_snapshot_commit(cpb_snapshot_writer *w, cpb_error *error);

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "core/rows.h"
+#include "io/format.h"
+#include "io/number.h"
 
 /* Elements are converted through doubles, in pieces that fit in the L1 cache. Only i64 -> f32 would be rounded twice
  * that way; it has a loop of its own. */
@@ -53,17 +56,9 @@ static uint16_t half_from_double(double x) {
   return sign | (uint16_t)(((exponent + 14) << 10) + (int)mantissa - 1024);
 }
 
-/* Halfway from the largest number of the type to the next: from here on rounding overflows. */
-static double overflow_from(cpb_dtype dtype) {
-  switch (dtype) {
-  case CPB_F16: return 65520;
-  case CPB_F32: return (double)FLT_MAX + 0x1p103;
-  default: return INFINITY;
-  }
-}
-
 static size_t narrow_float(const double *from, size_t count, void *to, cpb_dtype dtype) {
-  double limit = overflow_from(dtype);
+  /* halfway from the largest number of the type to the next: from here on rounding overflows */
+  double limit = dtype == CPB_F16 ? 65520 : dtype == CPB_F32 ? (double)FLT_MAX + 0x1p103 : INFINITY;
   size_t fit = 0;
   while (fit < count && !(fabs(from[fit]) >= limit && !isinf(from[fit]))) fit++;
   if (dtype == CPB_F16)
@@ -97,14 +92,6 @@ static size_t narrow_integer(const double *from, size_t count, void *to, cpb_dty
   return fit;
 }
 
-static size_t convert_piece(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype,
-                            size_t count) {
-  double wide[PIECE];
-  widen(from, from_dtype, count, wide);
-  bool real = to_dtype == CPB_F32 || to_dtype == CPB_F64 || to_dtype == CPB_F16;
-  return real ? narrow_float(wide, count, to, to_dtype) : narrow_integer(wide, count, to, to_dtype);
-}
-
 size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype, size_t count) {
   size_t from_size = cpb_dtype_size(from_dtype), to_size = cpb_dtype_size(to_dtype);
   if (from_dtype == to_dtype) {
@@ -116,11 +103,29 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
     return count;
   }
   for (size_t done = 0; done < count;) {
+    double wide[PIECE];
     size_t piece = count - done < PIECE ? count - done : PIECE;
-    size_t fit = convert_piece((const char *)from + done * from_size, from_dtype, (char *)to + done * to_size,
-                               to_dtype, piece);
+    widen((const char *)from + done * from_size, from_dtype, piece, wide);
+    size_t fit = (to_dtype <= CPB_F16 ? narrow_float : narrow_integer)(wide, piece,
+                                                                       (char *)to + done * to_size, to_dtype);
     done += fit;
     if (fit < piece) return done;
   }
   return count;
+}
+
+/* ---- used by the formats ---- */
+
+cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
+  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
+  if (writer->out.used < least) return CPB_OK;
+  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
+  writer->out.used = 0;
+  return status;
+}
+
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }

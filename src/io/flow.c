@@ -62,12 +62,6 @@ static cpb_status tell(const flow *f, uint64_t done, cpb_error *error) {
 
 /* ---- both files with random access: every thread reads, transforms and writes blocks of its own ---- */
 
-static cpb_status read_block(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
-                             cpb_loan *loan, cpb_view *rows, bool lend, cpb_error *error) {
-  cpb_status status = lend ? cpb_reader_lend(reader, first, count, loan, rows, error) : CPB_EINVAL;
-  return status == CPB_EINVAL ? cpb_reader_at(reader, first, count, buffer, rows, error) : status;
-}
-
 static cpb_status move_rows(flow *f, uint64_t at, cpb_view in, char *out_buffer, cpb_error *error) {
   if (f->o.transform != NULL) {
     cpb_out out = cpb_rows_out(out_buffer, f->made, in.rows, f->cols);
@@ -85,7 +79,9 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   size_t count = left < f->per_block ? (size_t)left : f->per_block;
   cpb_loan loan = {NULL, 0};
   cpb_view in;
-  cpb_status status = read_block(f->reader, f->o.first + at, count, in_buffer, &loan, &in, f->o.lend, error);
+  uint64_t first = f->o.first + at;
+  cpb_status status = f->o.lend ? cpb_reader_lend(f->reader, first, count, &loan, &in, error) : CPB_EINVAL;
+  if (status == CPB_EINVAL) status = cpb_reader_at(f->reader, first, count, in_buffer, &in, error);
   if (status == CPB_OK) status = move_rows(f, at, in, out_buffer, error);
   cpb_error late;
   if (cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK) return status;
@@ -167,9 +163,7 @@ static cpb_status append(flow *f, cpb_view rows, uint64_t first, cpb_error *erro
 
 /* A row that is not finite, or has no image: the transform sets those to NaN. */
 static bool is_bad(cpb_view in, cpb_view made, size_t row) {
-  for (size_t k = 0; k < in.cols; k++)
-    if (!isfinite(cpb_view_at(in, row, k))) return true;
-  return isnan(cpb_view_at(made, row, 0));
+  return !cpb_row_is_finite(in, row) || isnan(cpb_view_at(made, row, 0));
 }
 
 /* Appends the runs between the bad rows. */

@@ -47,7 +47,6 @@ typedef struct cpb_format {
   int variant;            /* defined by the format: a dtype, a separator */
   unsigned dtypes;        /* that can be written: bit 1 << dtype */
   bool streams_in, streams_out;
-  bool text;               /* numbers are printed, and read as f64 */
   const char *default_set; /* "file:set" formats: the set used if none is named; NULL: one set per file */
   bool (*same_set)(const char *file, const char *set, const char *other); /* for files of several sets */
 
@@ -77,6 +76,8 @@ typedef struct cpb_format {
   cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row. */
   cpb_status (*append)(cpb_writer *writer, cpb_view rows, cpb_error *error);
+  /* Text formats have this instead, whose numbers are read as f64: prints a row to writer->out. */
+  void (*print)(cpb_writer *writer, const void *row, bool first);
   cpb_status (*finish)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   void (*abandon)(cpb_writer *writer);                        /* frees state; NULL: none */
 } cpb_format;
@@ -152,12 +153,6 @@ cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, c
 
 /* Writes the pending bytes of writer->out if there are at least this many. ENOMEM if it has failed. */
 cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error);
-/* Passes rows of the file's own dtype, from number `first` on, to the seal. */
-cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error);
-
-/* Text formats: prints each row to writer->out and passes it to the seal as it will be read back. */
-cpb_status cpb_writer_print(cpb_writer *writer, cpb_view rows,
-                            void (*print)(cpb_writer *writer, const void *row, bool first), cpb_error *error);
 /* Records the printed number of column j for the seal. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 

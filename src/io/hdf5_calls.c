@@ -44,18 +44,13 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
   return true;
 }
 
-/* If several threads load at the same time, the first table is used. */
-static void publish(cpb_hdf5_calls *calls) {
-  cpb_hdf5_calls *none = NULL;
-  if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
-}
-
 bool cpb_hdf5_load(char *why, size_t size) {
   if (cpb_h5() != NULL) return true;
   void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
   cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
   if (calls != NULL && fill(calls, library)) {
-    publish(calls);
+    cpb_hdf5_calls *none = NULL; /* if several threads load at the same time, the first table is used */
+    if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
     return true;
   }
   const char *said = library != NULL && calls == NULL ? "no memory" : dlerror();

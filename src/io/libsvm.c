@@ -198,20 +198,15 @@ static void print_row(cpb_writer *writer, const void *row, bool first) {
   cpb_text_puts(&writer->out, "\n");
 }
 
-static cpb_status libsvm_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
-  return cpb_writer_print(writer, rows, print_row, error);
-}
-
 const cpb_format cpb_format_libsvm = {
     .name = "libsvm",
     .extensions = ".libsvm .svm",
     .dtypes = ~0u,
-    .text = true,
     .streams_out = true,
     .open = libsvm_open,
     .next = libsvm_next,
     .rewind = libsvm_rewind,
     .close = libsvm_close,
     .begin = libsvm_begin,
-    .append = libsvm_append,
+    .print = print_row,
 };

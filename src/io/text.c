@@ -428,10 +428,6 @@ static void print_row(cpb_writer *writer, const void *row, bool first) {
   }
 }
 
-static cpb_status text_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
-  return cpb_writer_print(writer, rows, print_row, error);
-}
-
 static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
   const text_state *state = reader->state;
   cpb_status status =
@@ -451,10 +447,9 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
 
 #define TEXT(word, words, separator)                                                                         \
   {                                                                                                          \
-    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .text = true,                    \
-    .streams_in = true, .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind,    \
-    .close = text_close, .select = text_select, .describe = text_describe, .begin = text_begin,              \
-    .append = text_append                                                                                    \
+    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .streams_in = true,              \
+    .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
+    .select = text_select, .describe = text_describe, .begin = text_begin, .print = print_row                \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

@@ -99,20 +99,15 @@ static cpb_json *read_number(parser *t) {
 
 /* ---- strings ---- */
 
-static int hex_digit(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                : -1;
-}
-
 /* The four digits after \u; < 0: invalid. */
 static int32_t read_unit(parser *t) {
   int32_t unit = 0;
   for (int i = 0; i < 4; i++) {
-    int digit = t->p < t->end ? hex_digit(*t->p) : -1;
-    if (digit < 0) return -1;
-    unit = unit << 4 | digit;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *found = t->p < t->end && *t->p != 0 ? strchr(digits, *t->p) : NULL;
+    if (found == NULL) return -1;
+    int32_t digit = (int32_t)(found - digits);
+    unit = unit << 4 | (digit < 16 ? digit : digit - 6);
     t->p++;
   }
   return unit;

@@ -1,5 +1,6 @@
 /* Products of bytes for processors with AMX, which multiply tiles of 16 rows, 64 numbers and 16 columns; used by the amx table.
  * Two tiles of rows by two of columns share their loads, and rows are compared when all columns of 32 of them are complete.
+ * Those found are collected: while found() runs, no tile is multiplied, and restarting takes as long as comparing many rows.
  *
  * A process must request the tile registers from the system; the result of the first request is cached. */
 #define _GNU_SOURCE
@@ -63,24 +64,15 @@ static void configure_tiles(void) {
   _tile_loadconfig(&shape);
 }
 
-/* The columns of a row whose values are above their thresholds. That is rare, so it is tested first. */
-static inline uint64_t finish_row(int32_t from, const __m512i threshold[VECTORS], int32_t *value) {
-  __m512i start = _mm512_set1_epi32(from), sum[VECTORS];
+/* The columns of a row whose values are above their thresholds. */
+static inline uint64_t columns_above(int32_t from, const __m512i threshold[VECTORS], const int32_t *value) {
+  __m512i start = _mm512_set1_epi32(from);
   __mmask16 mask[VECTORS];
 #pragma GCC unroll 4
-  for (size_t v = 0; v < VECTORS; v++) {
-    sum[v] = _mm512_add_epi32(start, _mm512_load_si512(value + 16 * v));
-    mask[v] = _mm512_cmpgt_epi32_mask(sum[v], threshold[v]);
-  }
-  __mmask16 any = _kor_mask16(_kor_mask16(mask[0], mask[1]), _kor_mask16(mask[2], mask[3]));
-  if (_kortestz_mask16_u8(any, any)) return 0;
-  uint64_t above = 0;
-#pragma GCC unroll 4
-  for (size_t v = 0; v < VECTORS; v++) {
-    _mm512_store_si512(value + 16 * v, sum[v]);
-    above |= (uint64_t)mask[v] << 16 * v;
-  }
-  return above;
+  for (size_t v = 0; v < VECTORS; v++)
+    mask[v] =
+        _mm512_cmpgt_epi32_mask(_mm512_add_epi32(start, _mm512_load_si512(value + 16 * v)), threshold[v]);
+  return _mm512_kunpackd(_mm512_kunpackw(mask[3], mask[2]), _mm512_kunpackw(mask[1], mask[0]));
 }
 
 static inline void load_thresholds(const cpb_panel_bytes *p, __m512i threshold[VECTORS]) {
@@ -100,10 +92,10 @@ static inline void fetch_row(const cpb_panel_bytes *p, size_t row) {
 typedef struct looking {
   size_t row, at, share; /* the first, how many have been compared, and how many at a time */
   tile_values *value;
+  uint64_t above[PAIR];
 } looking;
 
 static inline void look_at_some(const cpb_panel_bytes *p, looking *l, size_t count) {
-  uint64_t asked = UINT64_MAX >> (CPB_BYTES_COLS - p->columns);
   size_t end = PAIR - l->at < count ? PAIR : l->at + count;
   __m512i threshold[VECTORS];
   load_thresholds(p, threshold);
@@ -111,11 +103,42 @@ static inline void look_at_some(const cpb_panel_bytes *p, looking *l, size_t cou
     size_t row = l->row + l->at;
     if (row >= p->rows) break;
     if (row + 2 * PAIR < p->rows) fetch_row(p, row + 2 * PAIR);
-    uint64_t above = finish_row(p->start[row], threshold, l->value[l->at]) & asked;
-    if (above == 0) continue;
-    p->found(p->context, row, above, l->value[l->at]);
-    load_thresholds(p, threshold);
+    l->above[l->at] = columns_above(p->start[row], threshold, l->value[l->at]);
   }
+}
+
+/* Rows that have a column above its threshold, not reported yet. */
+enum { FOUND = 32 };
+typedef struct found_rows {
+  size_t count, row[FOUND];
+  uint64_t columns[FOUND];
+  _Alignas(64) tile_values value[FOUND];
+} found_rows;
+
+static void report(const cpb_panel_bytes *p, found_rows *f) {
+  for (size_t i = 0; i < f->count; i++) p->found(p->context, f->row[i], f->columns[i], f->value[i]);
+  f->count = 0;
+}
+
+static void collect(const cpb_panel_bytes *p, looking *l, found_rows *f) {
+  __m512i asked = _mm512_set1_epi64((long long)(UINT64_MAX >> (CPB_BYTES_COLS - p->columns)));
+  uint32_t rows = 0;
+  for (size_t i = 0; i < PAIR; i += 8) {
+    __m512i above = _mm512_and_si512(asked, _mm512_loadu_si512(l->above + i));
+    _mm512_storeu_si512(l->above + i, above);
+    rows |= (uint32_t)_mm512_test_epi64_mask(above, above) << i;
+  }
+  for (; rows != 0; rows &= rows - 1) {
+    size_t i = (size_t)__builtin_ctz(rows), row = l->row + i;
+    __m512i start = _mm512_set1_epi32(p->start[row]);
+    for (size_t v = 0; v < VECTORS; v++)
+      _mm512_store_si512(f->value[f->count] + 16 * v,
+                         _mm512_add_epi32(start, _mm512_load_si512(l->value[i] + 16 * v)));
+    f->row[f->count] = row;
+    f->columns[f->count++] = l->above[i];
+    if (f->count == FOUND) report(p, f);
+  }
+  memset(l->above, 0, sizeof l->above);
 }
 
 /* Products of 32 rows with 32 columns. Tile instructions have a long latency, during which earlier rows are compared.
@@ -146,12 +169,14 @@ static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t
   _tile_stored(3, value[TILE_ROWS] + column + 16, sizeof *value);
 }
 
-static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *value, looking *before) {
+static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *value, looking *before,
+                          found_rows *found) {
   const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
   if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
   for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
     multiply(p, upper, lower, column, value, before);
   look_at_some(p, before, PAIR);
+  collect(p, before, found);
 }
 
 /* As many rows at a time that all have been compared when the last line is multiplied. */
@@ -171,11 +196,15 @@ void cpb_panel_bytes_amx(const cpb_panel_bytes *p) {
   }
   if (p->columns <= 2 * TILE_ROWS) memset(value, 0, sizeof value);
   configure_tiles();
+  found_rows found;
+  found.count = 0;
   looking before = {.at = PAIR, .share = share_of(p)};
   for (size_t row = 0, turn = 0; row < p->rows; row += PAIR, turn = 1 - turn) {
-    multiply_rows(p, row, value[turn], &before);
+    multiply_rows(p, row, value[turn], &before, &found);
     before.row = row, before.at = 0, before.value = value[turn];
   }
   look_at_some(p, &before, PAIR);
+  collect(p, &before, &found);
   _tile_release();
+  report(p, &found);
 }

@@ -17,6 +17,9 @@ struct cpb_transform {
   double center[]; /* d, if there is one */
 };
 
+/* The factor from y', the first d coordinates of a base row, to x-m. */
+double cpb_transform_unit(const cpb_transform *transform);
+
 /* h and M of lift-cosine, M of the ip-lifts. */
 static const double cpb_lift_h = 0x1.6a09e667f3bcdp+0, cpb_lift_roof = 1.25, cpb_lift_ip_roof = 1.03125;
 

@@ -38,11 +38,6 @@ static bool is_cosine(const cpb_reading *reading) {
   return reading->lift->options.kind == CPB_TRANSFORM_LIFT_COSINE;
 }
 
-/* The factor from y' to x-m. */
-static double unit_of(const cpb_reading *reading) {
-  return reading->lift->options.max_norm * (is_cosine(reading) ? cpb_lift_roof : 1);
-}
-
 /* <p,y> = gain (norm^2 - |x-q|^2/L^2)/2 */
 static double gain_of(const cpb_reading *reading, double norm) {
   return is_cosine(reading) ? 1 / (cpb_lift_roof * cpb_hypot(norm, 1 / cpb_lift_h)) : 1;
@@ -60,7 +55,7 @@ static double coordinate_about_center(const cpb_reading *reading, cpb_view query
 static cpb_status lift_distances(const cpb_reading *reading, cpb_view query, cpb_view rows, double *distances,
                                  cpb_error *error) {
   size_t d = reading->d;
-  double *q = malloc((2 * d + reading->cols) * sizeof *q), unit = unit_of(reading);
+  double *q = malloc((2 * d + reading->cols) * sizeof *q), unit = cpb_transform_unit(reading->lift);
   if (q == NULL) return cpb_fail_memory(error, "a row of %zu columns", d);
   double *y = q + d, *step = y + reading->cols;
   cpb_status status = cpb_check_finite_row(query, 0, "queries", error);
@@ -97,8 +92,8 @@ static double lift_floor(const cpb_reading *reading, double norm, double D, doub
                          double score_error) {
   double L = reading->lift->options.max_norm, gain = gain_of(reading, norm);
   double sums = ((double)reading->d + 64) * u64;
-  double far =
-      (D * (1 + sums) + unit_of(reading) * row_error) / L + 2 * center_rounding(reading) + sums * norm;
+  double far = (D * (1 + sums) + cpb_transform_unit(reading->lift) * row_error) / L +
+               2 * center_rounding(reading) + sums * norm;
   double margin = length_of_question(reading, norm) * row_error + score_error;
   return gain * (norm * norm - far * far) / 2 - margin - sums * gain * (1 + norm * norm + far * far);
 }

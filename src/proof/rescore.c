@@ -35,7 +35,6 @@ typedef struct rescoring {
   double *least;        /* n: the floor of the certificate */
   double *products;     /* n x C: scores of the candidates in double, if all rows are examined; else NULL */
   uint64_t *needed;     /* n: 0 if proven, else the number of candidates that would prove it */
-  uint64_t *above;      /* n: candidates at or above the floor */
   uint64_t *settled;    /* n: value of `needed` if no other row is above the floor */
   cpb_hit *hits;        /* n x k */
   size_t first;         /* query of the current round */
@@ -256,7 +255,6 @@ static void settle(rescoring *r, size_t query) {
                             : -INFINITY;
   bool enough = whole || r->lowest[query] < r->least[query];
   r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
-  r->above[query] = count_above(r, query);
 }
 
 static void settle_all(rescoring *r) {
@@ -285,7 +283,7 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
  * engine did; else a proof needs one candidate below the floor, one more than there are above it. */
 static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
   bool known = !isinf(r->row_error);
-  if (r->o.all != NULL && known && count <= r->above[query]) return r->settled[query];
+  if (r->o.all != NULL && known && count <= count_above(r, query)) return r->settled[query];
   uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
   if (wanted <= r->C) wanted = r->C + 1; /* except for rounding, more than there are */
   return wanted < r->store->rows ? wanted : r->store->rows;
@@ -403,7 +401,6 @@ static void get_memory(rescoring *r, cpb_memory *m) {
   r->lowest = cpb_memory_take(m, n, sizeof *r->lowest);
   r->p = cpb_memory_take(m, n, r->reading.cols * sizeof *r->p);
   r->needed = cpb_memory_zeros(m, n, sizeof *r->needed);
-  r->above = cpb_memory_zeros(m, n, sizeof *r->above);
   r->settled = cpb_memory_zeros(m, n, sizeof *r->settled);
   r->looks = cpb_memory_zeros(m, n, sizeof *r->looks);
   if (r->o.all != NULL) r->products = cpb_memory_take(m, n, r->C * sizeof *r->products);

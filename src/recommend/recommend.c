@@ -133,13 +133,11 @@ static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error)
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
   cpb_choice *choice = NULL;
-  cpb_choice_facts chosen = {.size = sizeof chosen};
   options.goal = CPB_GOAL_SPREAD;
   options.k = s->facts.sample.rows; /* skips the curve of recall */
   cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
   if (status != CPB_OK) return status;
-  cpb_choice_describe(choice, &chosen);
-  s->spread = chosen.s;
+  s->spread = cpb_choice_scale(choice);
   cpb_choice_free(choice);
   return CPB_OK;
 }

@@ -122,15 +122,11 @@ static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
 
 /* |S(x)-S(q)| = 2 s sqrt(key/(N_q+s^2)), of the true neighbour with the largest key. If that is not a number, the limit
  * includes the whole sphere. */
-static void set_sphere_limit(void *argument, size_t i) {
+static cpb_status set_sphere_limit(void *argument, size_t i, cpb_error *error) {
   ceiling_job *job = argument;
   size_t query = job->first + i;
   cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
-  if (near.entry == NULL) {
-    atomic_store(&job->out_of_memory, 1);
-    job->limit[i] = 0;
-    return;
-  }
+  if (near.entry == NULL) return cpb_fail_memory(error, "%zu neighbours", job->k);
   for (size_t at = job->near.start[i]; at < job->near.start[i + 1]; at++)
     if (job->near.id[at] != query)
       cpb_best_offer(&near, distance2_of(job, query, job->near.id[at]), job->near.id[at]);
@@ -142,12 +138,12 @@ static void set_sphere_limit(void *argument, size_t i) {
   free(near.entry);
   double limit = 2 * sqrt(job->least_s2 / (job->norm2[query] + job->least_s2) * farthest);
   job->limit[i] = limit < 2 ? limit * margin + sphere_blur : 4;
+  return CPB_OK;
 }
 
 static cpb_status find_close(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_run(exec, job->count, set_sphere_limit, job);
-  if (atomic_load(&job->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", job->k);
-  return search_within(job, job->embedded, &job->close, exec, error);
+  cpb_status status = cpb_exec_try(exec, job->count, set_sphere_limit, job, error);
+  return status == CPB_OK ? search_within(job, job->embedded, &job->close, exec, error) : status;
 }
 
 /* ---- comparing ---- */

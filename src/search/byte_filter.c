@@ -349,9 +349,10 @@ void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind,
 }
 
 bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows) {
+  size_t numbers =
+      filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
-  filter->numbers =
-      cpb_zero_lines(block_rows * line_floats(filter->float_filter->d), sizeof *filter->numbers);
+  filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
   return make_room_for_rows(filter, block_rows) && filter->numbers != NULL;
 }
 
@@ -407,9 +408,10 @@ static int number_row(cpb_byte_filter *filter, cpb_view block, size_t row) {
 
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
                              int *fault) {
-  for (size_t i = 0; i < count; i++) {
+  memset(fault, 0, count * sizeof *fault);
+  for (size_t i = 0; i < count && filter->kind == CPB_BYTE_FILTER_FLOATS; i++) {
     if (first + i + AHEAD < block.rows) cpb_fetch_row(block, first + i + AHEAD);
-    fault[i] = filter->kind == CPB_BYTE_FILTER_FLOATS ? number_row(filter, block, first + i) : 0;
+    fault[i] = number_row(filter, block, first + i);
   }
 }
 
@@ -511,11 +513,11 @@ static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float s
   }
 }
 
-/* The rows of a run are scattered over the block. */
-static void fetch_numbers(const cpb_byte_filter *filter, cpb_view block, size_t row) {
-  size_t d = filter->float_filter->d;
-  cpb_view numbers = cpb_rows(filter->numbers, CPB_F32, block.rows, line_floats(d));
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS) cpb_fetch_row(numbers, row);
+/* The numbers of a run are scattered over the block. */
+static void fetch_row(const cpb_byte_filter *filter, cpb_view block, size_t at) {
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+    block = cpb_rows(filter->numbers, CPB_F32, block.rows, line_floats(filter->float_filter->d));
+  if (at < block.rows) cpb_fetch_row(block, filter->rows[at].row);
 }
 
 void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run) {
@@ -523,7 +525,7 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run) 
   float step = run_step(filter, of);
   of->step = (double)step;
   for (size_t i = of->first; i < of->first + of->count; i++) {
-    if (i + AHEAD < of->first + of->count) fetch_numbers(filter, block, filter->rows[i + AHEAD].row);
+    fetch_row(filter, block, i + AHEAD);
     code_row(filter, block, i, step);
     const cpb_byte_filter_row *row = &filter->rows[i];
     if (row->rest < INFINITY) {

@@ -7,6 +7,7 @@
 
 #include "batch/ruler.h"
 #include "batch/row_state.h"
+#include "loop/chunk.h"
 
 /* d+4 roundings (the chain, both factors, the start), plus a tenth for their products. */
 static double sum_error(size_t d) { return 1.1 * ((double)d + 4) * 0x1p-24; }
@@ -25,11 +26,27 @@ double cpb_float_filter_reach(const double *x, const double *center, size_t n) {
   return most[0];
 }
 
-static void find_mean(const double *queries, size_t n, size_t d, double unit, double *mean) {
-  for (size_t k = 0; k < d; k++) mean[k] = 0;
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < d; k++) mean[k] += unit * queries[i * d + k];
-  for (size_t k = 0; k < d; k++) mean[k] = mean[k] / (double)n / unit;
+static double largest_number(const cpb_loops *loops, cpb_view rows) {
+  static const double zeros[CPB_CHUNK];
+  double largest = 0, buffer[CPB_CHUNK];
+  for (size_t i = 0; i < rows.rows; i++)
+    for (size_t offset = 0; offset < rows.cols; offset += CPB_CHUNK) {
+      size_t count = cpb_chunk_count(rows.cols, offset);
+      const double *x = cpb_row_chunk(loops, rows, i, offset, count, buffer);
+      largest = cpb_larger(largest, cpb_float_filter_reach(x, zeros, count));
+    }
+  return largest;
+}
+
+static void find_mean(const cpb_loops *loops, cpb_view rows, double unit, double *mean) {
+  double buffer[CPB_CHUNK];
+  for (size_t i = 0; i < rows.rows; i++)
+    for (size_t offset = 0; offset < rows.cols; offset += CPB_CHUNK) {
+      size_t count = cpb_chunk_count(rows.cols, offset);
+      const double *x = cpb_row_chunk(loops, rows, i, offset, count, buffer);
+      for (size_t k = 0; k < count; k++) mean[offset + k] += unit * x[k];
+    }
+  for (size_t k = 0; k < rows.cols; k++) mean[k] = mean[k] / (double)rows.rows / unit;
 }
 
 void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d, int exponent, double *center,
@@ -38,17 +55,16 @@ void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d,
                                ldexp(1, exponent), center, center_f32, sum_error(d)};
 }
 
-void cpb_float_filter_init(cpb_float_filter *filter, cpb_metric metric, const double *queries, size_t n,
-                           size_t d, double *center, float *center_f32) {
+void cpb_float_filter_init(cpb_float_filter *filter, cpb_metric metric, cpb_view rows, double *center,
+                           float *center_f32) {
   enum { LEAST = -960, MOST = 1000 }; /* least: distances of rows in range do not overflow */
-  double largest = 0;
-  memset(center, 0, d * sizeof *center);
-  for (size_t i = 0; i < n; i++)
-    largest = cpb_larger(largest, cpb_float_filter_reach(queries + i * d, center, d));
+  size_t d = rows.cols;
+  double largest = largest_number(cpb_loops_here(), rows);
   int exponent = largest > 0 ? -ilogb(largest) : 0;
   exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
   cpb_float_filter_set(filter, metric, d, exponent, center, center_f32);
-  if (metric == CPB_L2) find_mean(queries, n, d, filter->unit, center);
+  memset(center, 0, d * sizeof *center);
+  if (metric == CPB_L2) find_mean(filter->loops, rows, filter->unit, center);
   for (size_t k = 0; center_f32 != NULL && k < d; k++) {
     center_f32[k] = (float)center[k];
     center[k] = (double)center_f32[k];

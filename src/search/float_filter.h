@@ -62,11 +62,10 @@ static inline double cpb_float_filter_number(const cpb_float_filter *filter, con
 /* The largest |x_k - center_k|. */
 double cpb_float_filter_reach(const double *x, const double *center, size_t n);
 
-/* Chooses unit and centre for these queries, n rows of d doubles. The centres are arrays of d numbers owned by the
- * caller. If the queries are floats (center_f32 not NULL), so is the centre, and rows of floats are centred without
+/* Chooses unit and centre for these queries. The centres are arrays of d numbers owned by the caller. If the queries are floats (center_f32 not NULL), so is the centre, and rows of floats are centred without
  * conversion to double. */
-void cpb_float_filter_init(cpb_float_filter *filter, cpb_metric metric, const double *queries, size_t n,
-                           size_t d, double *center, float *center_f32);
+void cpb_float_filter_init(cpb_float_filter *filter, cpb_metric metric, cpb_view queries, double *center,
+                           float *center_f32);
 
 /* The same float filter again, from what it was made of. */
 void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d, int exponent, double *center,

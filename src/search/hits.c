@@ -116,7 +116,20 @@ cpb_status cpb_query_take(cpb_metric metric, cpb_view queries, double *q, cpb_qu
   return cpb_first_fault_report(&first, "query", error);
 }
 
-double cpb_query_scale_reach(const cpb_query_scale *query_scale, const double *q, const double *center,
-                             size_t d) {
-  return cpb_float_filter_reach(q, center, d) * query_scale->unit / query_scale->length;
+void cpb_query_order(const cpb_query_scale *query_scale, const double *q, const double *center, size_t n,
+                     size_t d, cpb_ranked *room, size_t *order) {
+  for (size_t i = 0; i < n; i++) {
+    double reach = cpb_float_filter_reach(q + i * d, center, d);
+    room[i] = (cpb_ranked){reach * query_scale[i].unit / query_scale[i].length, i};
+  }
+  cpb_ranked_sort(room, n);
+  for (size_t i = 0; i < n; i++) order[i] = (size_t)room[i].id;
+}
+
+cpb_status cpb_check_limits(cpb_metric metric, const double *limits, size_t n, cpb_error *error) {
+  for (size_t i = 0; i < n; i++)
+    if (isnan(limits[i]) || (metric == CPB_L2 && limits[i] < 0))
+      return cpb_fail_domain(error, "limits", limits[i], "limits[%zu] must be a number%s", i,
+                             metric == CPB_L2 ? " >= 0" : "");
+  return CPB_OK;
 }

@@ -3,6 +3,7 @@
 #define CPB_SEARCH_QUERY_NUMBERS_H
 
 #include "capball/search.h"
+#include "core/best.h"
 #include "search/float_filter.h"
 
 /* ---- The order of hits. ---- */
@@ -15,8 +16,12 @@ void cpb_hits_by_distance(cpb_hit *hits, size_t count);
 cpb_status cpb_query_take(cpb_metric metric, cpb_view queries, double *q, cpb_query_scale *query_scale,
                           cpb_error *error);
 
-/* The largest number of a query about a centre, in the unit of its length. */
-double cpb_query_scale_reach(const cpb_query_scale *query_scale, const double *q, const double *center,
-                             size_t d);
+/* Queries by their largest number about a centre, in the unit of their lengths: those of similar reach share a panel, and
+ * so a grid. `room` is for n entries. */
+void cpb_query_order(const cpb_query_scale *query_scale, const double *q, const double *center, size_t n,
+                     size_t d, cpb_ranked *room, size_t *order);
+
+/* EDOMAIN for a limit that is NaN or, of distances, negative. */
+cpb_status cpb_check_limits(cpb_metric metric, const double *limits, size_t n, cpb_error *error);
 
 #endif

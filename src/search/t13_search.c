@@ -452,30 +452,20 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
-/* Of the numbers of q' or, where there are none of single precision, of anything: it is a matter of speed. */
-static double reach_of(const cpb_search *search, size_t query) {
-  size_t d = search->float_filter.d;
-  return cpb_query_scale_reach(&search->query_scale[query], search->queries + query * d, search->center, d);
-}
-
-/* Queries of similar reach share a panel, and so a grid. */
 static bool order_queries(cpb_search *search) {
-  cpb_ranked *all = malloc(search->n * sizeof *all);
-  if (all == NULL) return false;
-  for (size_t i = 0; i < search->n; i++) all[i] = (cpb_ranked){search->bytes ? reach_of(search, i) : 0, i};
-  cpb_ranked_sort(all, search->n);
-  for (size_t i = 0; i < search->n; i++) {
-    search->order[i] = (size_t)all[i].id;
-    search->slot[search->order[i]] = i;
-  }
-  free(all);
+  cpb_ranked *room = malloc(search->n * sizeof *room);
+  if (room == NULL) return false;
+  cpb_query_order(search->query_scale, search->queries, search->center, search->n, search->float_filter.d,
+                  room, search->order);
+  for (size_t i = 0; i < search->n; i++) search->slot[search->order[i]] = i;
+  free(room);
   return true;
 }
 
 static bool pack_queries(cpb_search *search) {
   size_t d = search->float_filter.d;
-  cpb_float_filter_init(&search->float_filter, search->float_filter.metric, search->queries, search->n, d,
-                        search->center, search->center_f32);
+  cpb_float_filter_init(&search->float_filter, search->float_filter.metric,
+                        cpb_rows(search->queries, CPB_F64, search->n, d), search->center, search->center_f32);
   if (!order_queries(search)) return false;
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
@@ -495,11 +485,10 @@ static cpb_status check_options(cpb_view queries, const cpb_search_options *opti
   if (queries.rows == 0 || queries.cols == 0)
     return cpb_fail(error, CPB_WHY_NO_QUERIES, "queries", "a search needs queries, got %zu of %zu columns",
                     queries.rows, queries.cols);
-  for (size_t i = 0; options->limits != NULL && i < queries.rows; i++)
-    if (isnan(options->limits[i]) || (options->metric == CPB_L2 && options->limits[i] < 0))
-      return cpb_fail_domain(error, "limits", options->limits[i], "limits[%zu] must be a number%s", i,
-                             options->metric == CPB_L2 ? " >= 0" : "");
-  return cpb_check_view(queries, "queries", queries.cols, error);
+  cpb_status status = options->limits == NULL
+                          ? CPB_OK
+                          : cpb_check_limits(options->metric, options->limits, queries.rows, error);
+  return status == CPB_OK ? cpb_check_view(queries, "queries", queries.cols, error) : status;
 }
 
 static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_options *options,
@@ -574,15 +563,23 @@ cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hit
   return CPB_OK;
 }
 
-static cpb_status collect(cpb_search *search, cpb_hit *hits, cpb_error *error) {
+/* `first` is the number of the first query. */
+static cpb_status take_all(cpb_search *search, size_t first, cpb_search_take *take, void *context,
+                           cpb_error *error) {
   cpb_status status = CPB_OK;
-  for (size_t i = 0; status == CPB_OK && i < search->n; i++) {
-    const cpb_hit *found_rows;
+  for (size_t i = 0; i < search->n && status == CPB_OK; i++) {
+    const cpb_hit *hits;
     size_t count;
-    status = cpb_search_hits(search, i, &found_rows, &count, error);
-    if (status == CPB_OK) memcpy(hits + i * search->k, found_rows, count * sizeof *hits);
+    status = cpb_search_hits(search, i, &hits, &count, error);
+    if (status == CPB_OK) status = take(context, first + i, hits, count, error);
   }
   return status;
+}
+
+static cpb_status copy_hits(void *to, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
+  (void)error;
+  memcpy((cpb_hit *)to + query * count, hits, count * sizeof *hits); /* k of them */
+  return CPB_OK;
 }
 
 cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric, cpb_hit *hits,
@@ -597,7 +594,7 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   cpb_status status = cpb_search_new(queries, &options, &search, error);
   if (status != CPB_OK) return status;
   status = cpb_search_feed(search, base, 0, exec, error);
-  if (status == CPB_OK) status = collect(search, hits, error);
+  if (status == CPB_OK) status = take_all(search, 0, copy_hits, hits, error);
   cpb_search_free(search);
   return status;
 }
@@ -629,7 +626,6 @@ static cpb_status feed_block(cpb_search *search, cpb_source *base, cpb_view bloc
 /* Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
 static cpb_status search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
                                      cpb_error *error) {
-  if (search == NULL || base == NULL) return cpb_fail_missing(error, search == NULL ? "search" : "base");
   cpb_exec quiet = {.size = sizeof quiet};
   if (exec != NULL) quiet = *exec;
   quiet.progress = NULL; /* the pass over the base reports progress */
@@ -653,18 +649,6 @@ static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
                   k);
 }
 
-static cpb_status take_all(cpb_search *search, size_t queries, size_t first, cpb_search_take *take,
-                           void *context, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < queries && status == CPB_OK; i++) {
-    const cpb_hit *hits;
-    size_t count;
-    status = cpb_search_hits(search, i, &hits, &count, error);
-    if (status == CPB_OK) status = take(context, first + i, hits, count, error);
-  }
-  return status;
-}
-
 static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
                             const cpb_search_options *options, cpb_search_take *take, void *context,
                             const cpb_exec *exec, cpb_error *error) {
@@ -673,7 +657,7 @@ static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
   if (status == CPB_EROW) status = cpb_fail_later(error, first);
   if (status == CPB_OK) status = search_feed_source(search, base, exec, error);
   if (status == CPB_OK) status = check_k(options->k, cpb_search_rows(search), error);
-  if (status == CPB_OK) status = take_all(search, queries.rows, first, take, context, error);
+  if (status == CPB_OK) status = take_all(search, first, take, context, error);
   cpb_search_free(search);
   return status;
 }

@@ -36,7 +36,6 @@ typedef struct scan {
 
 /* One query and the current block. */
 typedef struct look {
-  scan *s;
   cpb_best *best;
   _Atomic uint64_t *limit;
   size_t first, end; /* codes of the block */
@@ -78,7 +77,7 @@ static void scan_block(scan *s, size_t share, size_t first, size_t count) {
   uint64_t *groups = s->groups + share * s->per_block * s->words;
   lay_out(s, first, count, groups);
   for (size_t q = 0; q < s->queries; q++) {
-    look l = {s, &s->best[share * s->queries + q], &s->limits[q], first, first + count};
+    look l = {&s->best[share * s->queries + q], &s->limits[q], first, first + count};
     uint64_t limit = atomic_load_explicit(l.limit, memory_order_relaxed);
     if (l.best->count == l.best->k && (uint64_t)l.best->entry[0].key < limit)
       limit = (uint64_t)l.best->entry[0].key;

@@ -435,17 +435,14 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
   if (o->kind != CPB_SKETCH_PRINCIPAL && o->bits_per > 1)
     return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1 for %s",
                           cpb_sketch_kind_name(o->kind));
-  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
-    return cpb_fail_choice(error, "rotation", (int)o->rotation);
-  if (o->factors != CPB_F16 && o->factors != CPB_F32)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
-                    cpb_dtype_name(o->factors));
+  cpb_status status = cpb_sketch_check_factors(o->rotation, o->factors, error);
+  if (status != CPB_OK) return status;
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
         error, CPB_WHY_DOMAIN, "batch",
         "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
         LEAST_BATCH, o->batch);
-  cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
+  status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)
     return cpb_fail_count(error, "sketch", x.rows, "a sketch is trained on at least 2 rows");

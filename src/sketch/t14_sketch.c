@@ -43,6 +43,13 @@ cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double 
   return status;
 }
 
+cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype factors, cpb_error *error) {
+  if ((unsigned)rotation > CPB_ROTATION_TURNED) return cpb_fail_choice(error, "rotation", (int)rotation);
+  if (factors == CPB_F16 || factors == CPB_F32) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
+                  cpb_dtype_name(factors));
+}
+
 static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   if (o->normals == NULL) return cpb_fail_missing(error, "normals");
@@ -100,11 +107,8 @@ static cpb_status check_factors(const cpb_sketch_options *o, cpb_error *error) {
   if (o->bits_per != 1 && !(principal && (o->bits_per == 2 || o->bits_per == 4)))
     return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1%s",
                           principal ? ", 2 or 4" : "");
-  if (o->factors != CPB_F16 && o->factors != CPB_F32)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
-                    cpb_dtype_name(o->factors));
-  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
-    return cpb_fail_choice(error, "rotation", (int)o->rotation);
+  cpb_status status = cpb_sketch_check_factors(o->rotation, o->factors, error);
+  if (status != CPB_OK) return status;
   return o->spread > 0 && o->spread <= 1
              ? CPB_OK
              : cpb_fail_domain(error, "spread", o->spread, "spread must be in (0,1]");
