@@ -416,7 +416,8 @@ typedef struct full_sum {
 static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   size_t name = capped_name(s, i);
   double cap = capped_cap(s, i);
-  cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, sum->row);
+  memset(sum->row, 0, s->d * sizeof *sum->row);
+  cpb_add_row(s->dual->loops, s->x, i, 1, s->dual->origin, sum->row);
   s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
   cap_sum_add(s, &s->full.cap, i);
   cpb_twofold_add(&sum->squares, cap * s->dual->loops->dot(sum->row, sum->row, s->d));
