@@ -14,7 +14,7 @@ sources = $(shell find include src show cli sql web tests bench examples fuzz py
 
 .PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python histories web test-web bench-web
-.PHONY: setup-run setup-test build build-tests build-asan build-tsan
+.PHONY: setup-run setup-test build build-tests build-asan build-tsan python-environments
 
 all: build ## the library and the command, in build/
 
@@ -22,7 +22,7 @@ demo: build ## set up, build, run the demo
 	@build/capball demo
 
 test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
-	@$(MAKE) --no-print-directory -j2 build-tests build-asan build-tsan
+	@$(MAKE) --no-print-directory -j3 python-environments build-tests build-asan build-tsan
 	@tools/run-tests
 
 check: setup-test build ## the unit tests only: no sanitizers, no Python; under a minute once built
@@ -140,6 +140,10 @@ setup-run:
 	@CC='$(CC)' tools/setup run
 setup-test:
 	@CC='$(CC)' tools/setup test
+
+# What cannot be installed is reported by the tests that need it.
+python-environments:
+	@tools/test-python short environment >/dev/null; tools/test-spark environment >/dev/null; tools/test-sql environment >/dev/null
 
 build: setup-run
 	@$(configure) -B build -DCMAKE_C_COMPILER='$(CC)'

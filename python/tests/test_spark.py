@@ -25,8 +25,8 @@ from capball.spark import KNN, BallDetector, BallDetectorModel, KNNModel, Sketch
 from capball.spark import _gather, program  # noqa: E402
 
 FULL = os.environ.get("CPB_SPARK", "short") == "full"
-PARTITIONS = (1, 2, 7, 64) if FULL else (7,)
-ROWS, COLUMNS = (20000, 8) if FULL else (3000, 5)
+PARTITIONS = (1, 2, 7, 64) if FULL else (3,)
+ROWS, COLUMNS = (20000, 8) if FULL else (1000, 5)
 WORKER_MEMORY = "1g"
 full = pytest.mark.skipif(not FULL, reason="make test-spark")
 
@@ -100,6 +100,7 @@ def session(request, tmp_path_factory):
     options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
                "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                "spark.sql.shuffle.partitions": "2", "spark.sql.parquet.compression.codec": "zstd",
+               "spark.driver.extraJavaOptions": "" if FULL else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it runs for seconds
                "spark.executor.memory": "700m", "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     builder = SparkSession.builder.master(cluster.master if cluster else request.param)
     made = builder.config(map=options).getOrCreate()

@@ -4,7 +4,7 @@
 #include "batch/row_state.h"
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
-#include "geometry/product_pair.h"
+#include "geometry/products.h"
 
 typedef struct gram_job {
   const cpb_loops *loops;
@@ -25,36 +25,33 @@ static double at_least_0(double value) { return value < 0 ? 0 : value; }
 static void embed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                            double *z) {
   double w = job->w, s = job->s, xx = job->x.norm2[row], xu = along(job->x, row);
-  double Qx = cpb_pair_lift_norm2(xx, xu, w, s);
+  double Qx = cpb_lift_norm2(xx, xu, w, s);
   for (size_t i = 0; i < count; i++) {
     double yy = job->y.norm2[offset + i], yu = along(job->y, offset + i);
-    double Qy = cpb_pair_lift_norm2(yy, yu, w, s);
-    double D = cpb_pair_lift_dist2(at_least_0((xx - g[i]) + (yy - g[i])), xu, yu, w);
-    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_embedded_product(D, Qx, Qy, s)
-                                       : cpb_pair_embedded_dist2(D, Qx, Qy, s);
+    double Qy = cpb_lift_norm2(yy, yu, w, s);
+    double D = cpb_lift_dist2(at_least_0((xx - g[i]) + (yy - g[i])), xu, yu, w);
+    z[i] =
+        job->result == CPB_PRODUCTS ? cpb_embedded_product(D, Qx, Qy, s) : cpb_embedded_dist2(D, Qx, Qy, s);
   }
 }
 
 /* Under the pole e (or -e) u = 0, and the last coordinates need no separate treatment. */
-static void unembed_elements_upright(const gram_job *job, size_t row, size_t offset, size_t count,
-                                     const double *g, double *z) {
-  double s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
-  for (size_t i = 0; i < count; i++) {
-    double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
-    z[i] = job->result == CPB_PRODUCTS ? cpb_pair_original_product(g[i], x0, y0, rise_x, rise_y, s)
-                                       : cpb_pair_original_dist2(at_least_0(2 - 2 * g[i]), rise_x, rise_y, s);
-  }
+static double unembed_element(const gram_job *job, double g, double x0, double y0, double rise_x,
+                              double rise_y) {
+  double w = job->w, s = job->s, dist2 = at_least_0(2 - 2 * g);
+  bool upright = fabs(w) == 1;
+  if (job->result == CPB_PRODUCTS)
+    return upright ? cpb_original_product(g, x0, y0, rise_x, rise_y, s)
+                   : cpb_original_product_pole(g, x0, y0, rise_x, rise_y, w, s);
+  return upright ? cpb_original_dist2(dist2, rise_x, rise_y, s)
+                 : cpb_original_dist2_pole(dist2, x0, y0, rise_x, rise_y, w, s);
 }
 
 static void unembed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                              double *z) {
-  double w = job->w, s = job->s, rise_x = job->x.norm2[row], x0 = job->x.along[row];
-  for (size_t i = 0; i < count; i++) {
-    double rise_y = job->y.norm2[offset + i], y0 = job->y.along[offset + i];
-    z[i] = job->result == CPB_PRODUCTS
-               ? cpb_pair_original_product_pole(g[i], x0, y0, rise_x, rise_y, w, s)
-               : cpb_pair_original_dist2_pole(at_least_0(2 - 2 * g[i]), x0, y0, rise_x, rise_y, w, s);
-  }
+  for (size_t i = 0; i < count; i++)
+    z[i] = unembed_element(job, g[i], job->x.along[row], job->y.along[offset + i], job->x.norm2[row],
+                           job->y.norm2[offset + i]);
 }
 
 static int number_fault(double value) {
@@ -146,7 +143,7 @@ cpb_status cpb_gram_embed(cpb_out g, cpb_gram_side x, cpb_gram_side y, double w,
 
 cpb_status cpb_gram_unembed(cpb_out g, cpb_gram_side x, cpb_gram_side y, double w, double s,
                             cpb_gram_result result, const cpb_exec *exec, cpb_error *error) {
-  gram_job job = {.g = g, .x = x, .y = y, .w = w, .s = s, .result = result, .rises = true};
-  job.answer = fabs(w) == 1 ? unembed_elements_upright : unembed_elements;
+  gram_job job = {
+      .g = g, .x = x, .y = y, .w = w, .s = s, .result = result, .answer = unembed_elements, .rises = true};
   return run(&job, exec, error);
 }

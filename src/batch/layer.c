@@ -115,35 +115,28 @@ static bool write_row(const layer_job *job, size_t i, const cpb_layer_answer *a,
   return fabs(last) < limit;
 }
 
-/* True when the row has an answer; its part of dL/dt is then in *t. */
-static bool do_row(layer_job *job, size_t i, double *t) {
+/* Writes a row without a result as NaN; its part of dL/dt is 0. */
+static double fail_row(layer_job *job, cpb_first_fault *of, size_t i, int fault) {
+  if (fault != 0) cpb_first_fault_meet(of, i, (cpb_fault)fault);
+  cpb_row_spoil(job->out, i);
+  return 0;
+}
+
+/* Handles one row separately: returns its part of dL/dt. */
+static double row_alone(layer_job *job, size_t i) {
   cpb_layer_powers taken = {0, 0, 0};
   layer_measure m = measure(job, i, taken);
   if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
-    if (row_fault != 0) cpb_first_fault_meet(&job->row_fault, i, (cpb_fault)row_fault);
-    if (g_fault != 0) cpb_first_fault_meet(&job->g_fault, i, (cpb_fault)g_fault);
-    if (row_fault != 0 || g_fault != 0) return false;
+    if (g_fault != 0) fail_row(job, &job->g_fault, i, g_fault);
+    if (row_fault != 0 || g_fault != 0) return fail_row(job, &job->row_fault, i, row_fault);
     taken = powers_to_take(job, i);
     m = measure(job, i, taken);
-    if (job->law == CPB_OF_INVERSE && m.sums.row_last < 0 && m.sums.norm2 == 0) {
-      cpb_first_fault_meet(&job->row_fault, i, CPB_FAULT_POLE);
-      return false;
-    }
+    if (job->law == CPB_OF_INVERSE && m.sums.row_last < 0 && m.sums.norm2 == 0)
+      return fail_row(job, &job->row_fault, i, CPB_FAULT_POLE);
   }
   cpb_layer_answer a = cpb_layer_answer_of(job->law, &m.sums, job->s, taken);
-  *t = a.row.t;
-  if (write_row(job, i, &a, taken)) return true;
-  cpb_first_fault_meet(&job->out_fault, i, CPB_FAULT_RANGE);
-  return false;
-}
-
-/* Handles one row separately: returns its part of dL/dt, 0 for a row without a result, which is written as NaN. */
-static double row_alone(layer_job *job, size_t i) {
-  double t;
-  if (do_row(job, i, &t)) return t;
-  cpb_row_spoil(job->out, i);
-  return 0;
+  return write_row(job, i, &a, taken) ? a.row.t : fail_row(job, &job->out_fault, i, CPB_FAULT_RANGE);
 }
 
 /* Element d of a row of f32 or f64. */

@@ -1,6 +1,5 @@
 /* The map object: checked once, read-only afterwards. */
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,8 +200,8 @@ void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
 
 void cpb_map_free(cpb_map *map) {
   if (map == NULL) return;
-  free(map->bare);
   cpb_column_names_free(map->options.columns);
+  cpb_memory_free(&map->memory);
   free(map);
 }
 
@@ -232,52 +231,30 @@ static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   return status;
 }
 
-/* Takes pieces of the map's single allocation. */
-static double *take(double **free_numbers, size_t count) {
-  double *piece = *free_numbers;
-  *free_numbers += count;
-  return piece;
-}
-
-static const double *keep(double **free_numbers, const double *from, size_t count) {
-  if (from == NULL) return NULL;
-  return memcpy(take(free_numbers, count), from, count * sizeof *from);
-}
-
 static double length(const double *x, size_t n) { return sqrt(cpb_loops_here()->dot(x, x, n)); }
 
 static void divide(double *x, size_t n, double by) {
   for (size_t i = 0; i < n; i++) x[i] /= by;
 }
 
-enum { LINE_NUMBERS = 64 / sizeof(double) };
-
-/* The first number from here on that is aligned to 64 bytes. */
-static double *next_line(double *numbers) {
-  size_t beyond = (uintptr_t)numbers / sizeof *numbers % LINE_NUMBERS;
-  return beyond == 0 ? numbers : numbers + (LINE_NUMBERS - beyond);
+/* Zeros, aligned to 64 bytes; NULL without memory. */
+static double *zero_lines(cpb_map *map, size_t count) {
+  double *zeros = cpb_memory_lines(&map->memory, count, sizeof *zeros);
+  return zeros == NULL ? NULL : memset(zeros, 0, count * sizeof *zeros);
 }
 
-/* Numbers from one form of the centre to the next: those in floats are aligned to cache lines, too. */
-static size_t center_step(size_t d) {
-  const size_t lines = 2 * LINE_NUMBERS;
-  return (d + CPB_LANES + lines - 1) / lines * lines;
-}
-
-/* m in the forms the loops use, each followed by CPB_LANES zeros: as two floats, which cannot hold every m, and as
- * doubles with either sign. */
-static void lay_out_center(cpb_map *map, double *numbers) {
-  size_t d = map->options.d, step = center_step(d);
-  double *back = next_line(numbers), *forth = back + step;
-  float *high = (float *)(forth + step), *low = high + step;
-  map->taken[0] = back;
-  map->taken[1] = forth;
-  if (map->center == NULL) return;
+/* m in the forms the loops use, each followed by CPB_LANES zeros: as doubles, and as two floats, which cannot hold every m. */
+static void lay_out_center(cpb_map *map) {
+  size_t d = map->options.d,
+         step = cpb_round_up(d + CPB_LANES, 128 / sizeof(double)); /* whole lines of floats */
+  double *wide = map->center == NULL ? NULL : zero_lines(map, 2 * step);
+  if (wide == NULL) return;
+  float *high = (float *)(wide + step), *low = high + step;
+  map->wide = wide;
   for (size_t i = 0; i < d; i++) {
     double m = map->center[i];
     map->center_most = fmax(map->center_most, fabs(m));
-    forth[i] = m;
-    back[i] = -m;
+    wide[i] = m;
     if (fabs(m) > CPB_CENTER_MOST_F32) continue;
     high[i] = (float)m;
     low[i] = (float)(m - (double)high[i]);
@@ -290,8 +267,9 @@ static void lay_out_center(cpb_map *map, double *numbers) {
 
 /* The reflection that swaps t = toward/|toward| and e has the normal t - e; near e the difference of the last
  * coordinates is computed as -|t'|^2/(1+t0), which does not cancel. */
-static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
+static cpb_status make_mirror(cpb_map *map, cpb_error *error) {
   size_t d = map->options.d;
+  double *normal = map->mirror;
   double largest = 0;
   for (size_t i = 0; i <= d; i++) largest = fmax(largest, fabs(map->options.toward[i]));
   if (largest == 0)
@@ -299,10 +277,12 @@ static cpb_status make_mirror(cpb_map *map, double *normal, cpb_error *error) {
   for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
   divide(normal, d + 1, length(normal, d + 1));
   double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];
-  if (rest2 == 0 && last > 0) return CPB_OK; /* it is e already */
+  if (rest2 == 0 && last > 0) { /* it is e already */
+    map->mirror = NULL;
+    return CPB_OK;
+  }
   normal[d] = last > 0 ? -rest2 / (1 + last) : last - 1;
   divide(normal, d + 1, length(normal, d + 1));
-  map->mirror = normal;
   return CPB_OK;
 }
 
@@ -356,72 +336,75 @@ static void fold_pole(cpb_map *map) {
 
 /* What a whitened map needs for blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
  * which borrows from this one. */
-static cpb_status make_blocks(cpb_map *map, double *numbers, cpb_error *error) {
+static void make_blocks(cpb_map *map) {
   size_t d = map->options.d, room = d * cpb_whiten_stride(d);
-  numbers = next_line(numbers);
-  map->whiten_columns = numbers;
-  map->unwhiten_columns = numbers + room;
+  map->unwhiten_columns = map->whiten_columns + room;
   cpb_whiten_columns(d, map->whiten, map->whiten_columns);
   cpb_whiten_columns(d, map->unwhiten, map->unwhiten_columns);
-  cpb_map *bare = map->bare = malloc(sizeof *bare);
-  if (bare == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
-  *bare = *map;
-  bare->center = bare->whiten = NULL;
-  bare->high = bare->low = NULL;
-  bare->taken[0] = bare->taken[1] = numbers + 2 * room;
-  bare->center_most = 0;
-  bare->bare = NULL;
-  return CPB_OK;
+  *map->bare = *map;
+  map->bare->center = map->bare->whiten = NULL;
+  map->bare->high = map->bare->low = NULL;
+  map->bare->wide = NULL;
+  map->bare->center_most = 0;
+  map->bare->bare = NULL;
 }
 
-static size_t center_numbers(size_t d) { return LINE_NUMBERS + 3 * center_step(d); }
+/* Copies what the options point to, and takes all memory. */
+static bool allocate(cpb_map *map, const cpb_map_options *options) {
+  cpb_memory *memory = &map->memory;
+  size_t d = options->d, room = d * cpb_whiten_stride(d), row = sizeof(double);
+  map->options = *options;
+  map->center = map->options.center = cpb_memory_copy(memory, options->center, d, row);
+  map->options.pole = cpb_memory_copy(memory, options->pole, d + 1, row);
+  map->pole = cpb_memory_copy(memory, options->pole, d + 1, row);
+  map->options.toward = cpb_memory_copy(memory, options->toward, d + 1, row);
+  map->mirror = cpb_memory_copy(memory, options->toward, d + 1, row);
+  lay_out_center(map);
+  if (options->whiten != NULL) {
+    map->whiten = map->options.whiten = cpb_memory_copy(memory, options->whiten, d * d, row);
+    map->metric = cpb_memory_copy(memory, options->whiten, d * d, row);
+    map->unwhiten = cpb_memory_take(memory, d * d, row);
+    map->onset = cpb_memory_take(memory, d, row);
+    map->whiten_columns = zero_lines(map, 2 * room);
+    map->bare = cpb_memory_take(memory, 1, sizeof *map->bare);
+  }
+  return !memory->failed;
+}
 
-/* Numbers of a map in addition to its own whitening, which takes three squares. */
-static size_t block_numbers(const cpb_map_options *options) {
-  size_t d = options->d;
-  return options->whiten == NULL ? 0 : LINE_NUMBERS + 2 * d * cpb_whiten_stride(d) + d + CPB_LANES;
+static cpb_status fill(cpb_map *map, cpb_error *error) {
+  size_t d = map->options.d;
+  if (map->pole != NULL) divide(map->pole, d + 1, length(map->pole, d + 1));
+  cpb_status status = map->options.toward != NULL ? make_mirror(map, error) : CPB_OK;
+  if (status != CPB_OK || map->whiten == NULL) return status;
+  status = invert(d, map->metric, map->unwhiten, error);
+  if (status != CPB_OK) return status;
+  fold_pole(map);
+  make_blocks(map);
+  return CPB_OK;
 }
 
 cpb_status cpb_map_new(const cpb_map_options *given, cpb_map **out, cpb_error *error) {
   if (out == NULL) return cpb_fail_missing(error, "map");
   *out = NULL;
-  cpb_map_options taken = defaults, *options = &taken;
-  cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_map_options", error);
-  if (status == CPB_OK) status = check_options(options, error);
+  cpb_map_options options = defaults;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_map_options", error);
+  if (status == CPB_OK) status = check_options(&options, error);
   if (status != CPB_OK) return status;
-  size_t d = options->d, square = options->whiten == NULL ? 0 : d * d;
-  cpb_map *map =
-      calloc(1, sizeof *map + (4 * (d + 1) + d + center_numbers(d) + 3 * square + block_numbers(options)) *
-                                  sizeof(double));
-  if (map == NULL) return cpb_fail_memory(error, "a map of dimension %zu", d);
-  double *numbers = map->numbers;
-  map->options = *options;
-  if (!cpb_column_names_copy(options->columns, d, &map->options.columns)) {
-    free(map);
-    return cpb_fail_memory(error, "%zu names", d);
-  }
-  map->center = map->options.center = keep(&numbers, options->center, d);
-  map->whiten = map->options.whiten = keep(&numbers, options->whiten, square);
-  map->options.pole = keep(&numbers, options->pole, d + 1);
-  map->options.toward = keep(&numbers, options->toward, d + 1);
-  if (options->pole != NULL) {
-    map->pole = memcpy(take(&numbers, d + 1), options->pole, (d + 1) * sizeof(double));
-    divide(map->pole, d + 1, length(map->pole, d + 1));
-  }
-  lay_out_center(map, take(&numbers, center_numbers(d)));
-  if (options->toward != NULL) status = make_mirror(map, take(&numbers, d + 1), error);
-  if (status == CPB_OK && options->whiten != NULL) {
-    map->unwhiten = take(&numbers, square);
-    map->metric = memcpy(take(&numbers, square), options->whiten, square * sizeof(double));
-    map->onset = take(&numbers, d);
-    status = invert(d, map->metric, map->unwhiten, error);
-    if (status == CPB_OK) fold_pole(map);
-    if (status == CPB_OK) status = make_blocks(map, take(&numbers, block_numbers(options)), error);
-  }
-  if (status != CPB_OK) {
+  cpb_map *map = calloc(1, sizeof *map);
+  if (map == NULL || !allocate(map, &options))
+    status = cpb_fail_memory(error, "a map of dimension %zu", options.d);
+  if (map != NULL) map->options.columns = NULL;
+  if (status == CPB_OK && !cpb_column_names_copy(options.columns, options.d, &map->options.columns))
+    status = cpb_fail_memory(error, "%zu names", options.d);
+  if (status == CPB_OK) status = fill(map, error);
+  if (status == CPB_OK)
+    *out = map;
+  else
     cpb_map_free(map);
-    return status;
-  }
-  *out = map;
-  return CPB_OK;
+  return status;
+}
+
+cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map, cpb_error *error) {
+  cpb_map_options options = {.size = sizeof options, .d = d, .s = s, .center = center};
+  return cpb_map_new(&options, map, error);
 }

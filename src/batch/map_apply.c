@@ -110,20 +110,19 @@ static void plan(application *a, bool stream) {
   size_t d = rows->map->options.d;
   if (a->whiten != NULL && embedding) in = (cpb_view){NULL, CPB_F64, in.rows, d, cpb_whiten_stride(d)};
   if (a->whiten != NULL && !embedding) out = (cpb_out){NULL, CPB_F64, out.rows, d, cpb_whiten_stride(d)};
-  a->job = (cpb_rows_job){
-      .embedding = embedding,
-      .in_type = in.dtype,
-      .out_type = out.dtype,
-      .n = in.rows,
-      .d = d,
-      .in = in.data,
-      .in_stride = in.stride,
-      .out = out.data,
-      .out_stride = out.stride,
-      .s = rows->map->options.s,
-      .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->taken[embedding]},
-      .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
-      .careful = careful};
+  a->job = (cpb_rows_job){.embedding = embedding,
+                          .in_type = in.dtype,
+                          .out_type = out.dtype,
+                          .n = in.rows,
+                          .d = d,
+                          .in = in.data,
+                          .in_stride = in.stride,
+                          .out = out.data,
+                          .out_stride = out.stride,
+                          .s = rows->map->options.s,
+                          .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->wide},
+                          .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
+                          .careful = careful};
   if (has_loop(rows->map, out.dtype)) a->loop = cpb_rows_of(rows->loops, &a->job);
 }
 
@@ -134,53 +133,51 @@ static size_t rows_per_block(const application *a, size_t cols) {
   return a->whiten == NULL ? rows : cpb_round_up(rows / LONG_RUN, CPB_WHITEN_ROWS);
 }
 
-static cpb_status apply(application *a, const char *in_name, const char *out_name, size_t in_cols,
-                        size_t out_cols, const cpb_exec *exec, cpb_error *error) {
-  cpb_map_rows *rows = &a->rows;
-  cpb_status status = cpb_check_view(rows->in, in_name, in_cols, error);
-  if (status == CPB_OK) status = cpb_check_out(rows->out, out_name, rows->in.rows, out_cols, error);
-  bool in_place = cpb_same_rows(rows->in, rows->out);
-  if (status == CPB_OK && !in_place) status = cpb_check_apart(rows->in, in_name, rows->out, out_name, error);
+static application application_of(const cpb_map *map, bool embedding, cpb_view in, cpb_out out) {
+  return (application){.rows = {.map = map,
+                                .one = embedding ? cpb_map_embed_row : cpb_map_unembed_row,
+                                .loops = cpb_loops_here(),
+                                .in = in,
+                                .out = out}};
+}
+
+static cpb_status apply(const cpb_map *map, bool embedding, cpb_view in, cpb_out out, const cpb_exec *exec,
+                        cpb_error *error) {
+  if (map == NULL) return cpb_fail_missing(error, "map");
+  application a = application_of(map, embedding, in, out);
+  const char *in_name = embedding ? "x" : "y", *out_name = embedding ? "y" : "x";
+  size_t in_cols = map->options.d + !embedding, out_cols = map->options.d + embedding;
+  cpb_status status = cpb_check_view(in, in_name, in_cols, error);
+  if (status == CPB_OK) status = cpb_check_out(out, out_name, in.rows, out_cols, error);
+  bool in_place = cpb_same_rows(in, out);
+  if (status == CPB_OK && !in_place) status = cpb_check_apart(in, in_name, out, out_name, error);
   if (status != CPB_OK) return status;
-  if (rows->map->whiten != NULL) {
-    a->whiten = rows->map;
-    rows->map = rows->map->bare;
+  if (map->whiten != NULL) {
+    a.whiten = map;
+    a.rows.map = map->bare;
   }
-  plan(a, !in_place && worth_streaming(rows->in, rows->out));
+  plan(&a, !in_place && worth_streaming(in, out));
   cpb_first_fault fault;
   cpb_first_fault_init(&fault);
-  rows->fault = &fault;
-  cpb_blocks blocks = {
-      .rows = rows->in.rows, .per_block = rows_per_block(a, in_cols), .body = apply_block, .arg = a};
-  cpb_blocks_run(&blocks, exec);
-  if (atomic_load(&a->no_memory)) return cpb_fail_memory(error, "one row of %zu numbers", in_cols);
+  a.rows.fault = &fault;
+  cpb_blocks_run(&(cpb_blocks){in.rows, rows_per_block(&a, in_cols), apply_block, &a}, exec);
+  if (atomic_load(&a.no_memory)) return cpb_fail_memory(error, "one row of %zu numbers", in_cols);
   return cpb_first_fault_report(&fault, in_name, error);
 }
 
 cpb_status cpb_map_embed(const cpb_map *map, cpb_view x, cpb_out y, const cpb_exec *exec, cpb_error *error) {
-  if (map == NULL) return cpb_fail_missing(error, "map");
-  size_t d = map->options.d;
-  const cpb_loops *loops = cpb_loops_here();
-  application a = {.rows = {.map = map, .one = cpb_map_embed_row, .loops = loops, .in = x, .out = y}};
-  return apply(&a, "x", "y", d, d + 1, exec, error);
+  return apply(map, true, x, y, exec, error);
 }
 
 cpb_status cpb_map_unembed(const cpb_map *map, cpb_view y, cpb_out x, const cpb_exec *exec,
                            cpb_error *error) {
-  if (map == NULL) return cpb_fail_missing(error, "map");
-  size_t d = map->options.d;
-  const cpb_loops *loops = cpb_loops_here();
-  application a = {.rows = {.map = map, .one = cpb_map_unembed_row, .loops = loops, .in = y, .out = x}};
-  return apply(&a, "y", "x", d + 1, d, exec, error);
+  return apply(map, false, y, x, exec, error);
 }
 
 void cpb_map_one_init(cpb_map_one *one, const cpb_map *map, bool embedding, cpb_dtype dtype) {
   size_t d = map->options.d;
-  application a = {.rows = {.map = map,
-                            .one = embedding ? cpb_map_embed_row : cpb_map_unembed_row,
-                            .loops = cpb_loops_here(),
-                            .in = cpb_rows(NULL, dtype, 1, embedding ? d : d + 1),
-                            .out = cpb_rows_out(NULL, dtype, 1, embedding ? d + 1 : d)}};
+  application a = application_of(map, embedding, cpb_rows(NULL, dtype, 1, d + !embedding),
+                                 cpb_rows_out(NULL, dtype, 1, d + embedding));
   if (map->whiten == NULL) plan(&a, false);
   *one = (cpb_map_one){a.rows, a.job, a.loop};
 }
@@ -198,28 +195,18 @@ cpb_status cpb_map_one_apply(const cpb_map_one *one, const void *in, void *out, 
   return cpb_first_fault_report(&fault, job.embedding ? "x" : "y", error);
 }
 
-static cpb_status new_plain_map(size_t d, double s, cpb_map **map, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = d;
-  options.s = s;
-  return cpb_map_new(&options, map, error);
+static cpb_status apply_plain(double s, bool embedding, cpb_view in, cpb_out out, cpb_error *error) {
+  cpb_map *map;
+  cpb_status status = cpb_map_plain(embedding ? in.cols : out.cols, s, NULL, &map, error);
+  if (status == CPB_OK) status = apply(map, embedding, in, out, NULL, error);
+  cpb_map_free(map);
+  return status;
 }
 
 cpb_status cpb_embed(cpb_view x, cpb_out y, double s, cpb_error *error) {
-  cpb_map *map;
-  cpb_status status = new_plain_map(x.cols, s, &map, error);
-  if (status != CPB_OK) return status;
-  status = cpb_map_embed(map, x, y, NULL, error);
-  cpb_map_free(map);
-  return status;
+  return apply_plain(s, true, x, y, error);
 }
 
 cpb_status cpb_unembed(cpb_view y, cpb_out x, double s, cpb_error *error) {
-  cpb_map *map;
-  cpb_status status = new_plain_map(x.cols, s, &map, error);
-  if (status != CPB_OK) return status;
-  status = cpb_map_unembed(map, y, x, NULL, error);
-  cpb_map_free(map);
-  return status;
+  return apply_plain(s, false, y, x, error);
 }

@@ -6,12 +6,13 @@
 #include <math.h>
 
 #include "capball/map.h"
+#include "core/memory.h"
 #include "loop/block_product.h"
 #include "loop/table.h"
 #include "parallel/blocks.h"
 
 struct cpb_map {
-  cpb_map_options options; /* as given, for cpb_map_describe; its pointers point into `numbers` */
+  cpb_map_options options; /* as given, for cpb_map_describe; its pointers point into `memory` */
   /* used for rows; NULL where the map has none */
   const double *center, *whiten;
   double *pole;            /* of length 1 to the last bit */
@@ -20,13 +21,16 @@ struct cpb_map {
   double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
   const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
   bool twofold;            /* the low float is not always 0 */
-  const double *taken[2];  /* what loops over doubles subtract: -m unembedding, m embedding; or zeros */
+  const double *wide;      /* the centre for loops over doubles; NULL where it is 0 */
   double center_most;      /* the largest |m_i| */
   /* with whitening: W and W^-1 in the layout for blocks of rows, and the map that follows W or precedes W^-1 */
   double *whiten_columns, *unwhiten_columns;
   cpb_map *bare;
-  double numbers[];
+  cpb_memory memory;
 };
+
+/* S about a centre, NULL for 0, with the pole e. */
+cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map, cpb_error *error);
 
 /* One row of a map with any centre, pole and reflection, of any dtype; also handles the rows that the special
  * loops decline. `row` counts in x and y. Not for whitened maps: their rows are processed in blocks. */

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "batch/map_object.h"
+#include "batch/row_state.h"
 #include "geometry/t1_embed.h"
-#include "loop/chunk.h"
 
 /* The slope that follows S on the sphere or precedes it: the pole's u, or the mirror's normal. */
 static const double *slope(const cpb_map *map) { return map->pole != NULL ? map->pole : map->mirror; }
@@ -40,16 +40,9 @@ static void largest_of(const double *z, size_t count, double *largest) {
     if (fabs(z[i]) > *largest || z[i] != z[i]) *largest = fabs(z[i]);
 }
 
-static void fill_row(const cpb_map_rows *rows, size_t row, size_t cols, double value) {
-  double same[CPB_CHUNK];
-  for (size_t i = 0; i < CPB_CHUNK; i++) same[i] = value;
-  for (size_t offset = 0; offset < cols; offset += CPB_CHUNK)
-    cpb_row_store(rows->loops, rows->out, row, offset, cpb_chunk_count(cols, offset), same);
-}
-
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
   cpb_first_fault_meet(rows->fault, rows->first + row, fault);
-  fill_row(rows, row, rows->out.cols, NAN);
+  cpb_row_spoil(rows->out, row);
 }
 
 /* The image of infinity: -v, reflected. */

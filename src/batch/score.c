@@ -195,24 +195,16 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
 typedef struct norm_job {
   cpb_ruler ruler;
   _Atomic uint64_t largest;
-  cpb_first_fault fault;
 } norm_job;
 
-static void norm_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  norm_job *job = argument;
-  double largest = 0, length;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = cpb_ruler_length(&job->ruler, row, &length);
-    if (fault != 0)
-      cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-    else if (length > largest)
-      largest = length;
-  }
-  uint64_t bits, known = atomic_load_explicit(&job->largest, memory_order_relaxed);
-  memcpy(&bits, &largest, sizeof bits);
-  while (bits > known && !atomic_compare_exchange_weak(&job->largest, &known, bits)) {
-  }
+static int take_norm(void *arg, size_t row) {
+  norm_job *job = arg;
+  double length;
+  uint64_t bits;
+  int fault = cpb_ruler_length(&job->ruler, row, &length);
+  memcpy(&bits, &length, sizeof bits);
+  if (fault == 0) cpb_report_largest(&job->largest, bits);
+  return fault;
 }
 
 cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, const cpb_exec *exec,
@@ -226,14 +218,10 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   if (center != NULL && !cpb_all_finite(center, x.cols))
     return cpb_fail_not_finite(error, "center", "center");
   norm_job job = {.ruler = {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
-  atomic_init(&job.largest, 0);
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), norm_block, &job}, exec);
-  status = cpb_first_fault_report(&job.fault, "x", error);
-  if (status != CPB_OK) return status;
+  status = cpb_rows_run(x.rows, x.cols, take_norm, &job, "x", exec, error);
   uint64_t bits = atomic_load(&job.largest);
-  memcpy(max_norm, &bits, sizeof bits);
-  return CPB_OK;
+  if (status == CPB_OK) memcpy(max_norm, &bits, sizeof bits);
+  return status;
 }
 
 static int fault_of(void *rows, size_t row) {

@@ -109,3 +109,8 @@ bool cpb_best_grow(cpb_best *best) {
   best->k = 2 * best->k + 16;
   return true;
 }
+
+int cpb_compare_ids(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+  return (a > b) - (a < b);
+}

@@ -22,6 +22,9 @@ void cpb_best_offer(cpb_best *best, double key, uint64_t id);
 /* Makes room for one more entry than there are, in memory from malloc; false if there is none. */
 bool cpb_best_grow(cpb_best *best);
 
+/* For qsort and bsearch of ids: the lowest first. */
+int cpb_compare_ids(const void *left, const void *right);
+
 /* Smaller keys first, then lower ids. */
 void cpb_ranked_sort(cpb_ranked *entry, size_t count);
 

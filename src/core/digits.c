@@ -1,11 +1,29 @@
+#define _POSIX_C_SOURCE 200809L
 #include "core/digits.h"
 
 #include <float.h>
+#include <locale.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Gives the thread the C locale and returns the one to restore. The C locale is created once; without memory for it the
+ * locale stays as it is. */
+static locale_t enter_c_locale(void) {
+  static _Atomic(locale_t) shared;
+  locale_t c = atomic_load(&shared), none = (locale_t)0;
+  if (c == (locale_t)0) {
+    c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (!atomic_compare_exchange_strong(&shared, &none, c)) {
+      if (c != (locale_t)0) freelocale(c);
+      c = none;
+    }
+  }
+  return uselocale(c);
+}
 
 /* The differences between the two types. A decimal of `sure` digits survives a round trip through any normal
  * number of the type, so fewer digits need not be tried: %g drops trailing zeros. */
@@ -57,6 +75,27 @@ static size_t print_fewest(const type *t, char *to, double value) {
   return digits == t->most ? print(to, value, digits) : strlen(to);
 }
 
-size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_fewest(&f64, to, value); }
+static size_t print_in_c(const type *t, char *to, double value) {
+  locale_t before = enter_c_locale();
+  size_t length = print_fewest(t, to, value);
+  uselocale(before);
+  return length;
+}
 
-size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_fewest(&f32, to, (double)value); }
+size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_in_c(&f64, to, value); }
+
+size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_in_c(&f32, to, (double)value); }
+
+size_t cpb_digits_rounded(char to[CPB_DIGITS_ROOM], double value, int digits) {
+  locale_t before = enter_c_locale();
+  size_t length = print(to, value, digits);
+  uselocale(before);
+  return length;
+}
+
+double cpb_digits_read(const char *text, char **end) {
+  locale_t before = enter_c_locale();
+  double value = strtod(text, end);
+  uselocale(before);
+  return value;
+}

@@ -1,4 +1,4 @@
-/* Doubles and floats as strings, with the fewest digits that restore the same bits. */
+/* Doubles and floats as strings, with the decimal point '.' in every locale. */
 #ifndef CPB_CORE_DIGITS_H
 #define CPB_CORE_DIGITS_H
 
@@ -6,9 +6,15 @@
 
 enum { CPB_DIGITS_ROOM = 32 }; /* bytes of the longest string, including its 0 */
 
-/* As "%.Ng" prints it for the least N that strtod, or strtof, reads back as `value`; the decimal point is that of the
- * thread's locale. Returns the length. */
+/* With the fewest digits that restore the same bits: as "%.Ng" prints it for the least N that strtod, or strtof, reads
+ * back as `value`. Returns the length. */
 size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value);
 size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value);
+
+/* "%.*g" */
+size_t cpb_digits_rounded(char to[CPB_DIGITS_ROOM], double value, int digits);
+
+/* strtod */
+double cpb_digits_read(const char *text, char **end);
 
 #endif

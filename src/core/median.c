@@ -13,3 +13,9 @@ double cpb_median(double *numbers, size_t n) {
   double low = numbers[(n - 1) / 2], high = numbers[n / 2];
   return low == high ? low : low / 2 + high / 2;
 }
+
+double cpb_mean(const double *numbers, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += numbers[i];
+  return sum / (double)n;
+}

@@ -6,4 +6,7 @@
 /* The median of n >= 1 numbers: for even n the mean of the two in the middle. Sorts the numbers. */
 double cpb_median(double *numbers, size_t n);
 
+/* Their sum in order, divided by n. */
+double cpb_mean(const double *numbers, size_t n);
+
 #endif

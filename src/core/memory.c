@@ -31,6 +31,13 @@ void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size) {
   return enter(memory, fits(count, size) ? calloc(1, sizeof(block) + count * size) : NULL);
 }
 
+void *cpb_memory_lines(cpb_memory *memory, size_t count, size_t size) {
+  enum { LINE = 64 };
+  size_t lines = fits(count, size) ? count * size / LINE + 2 : 0; /* the first holds the block */
+  block *made = lines > 0 ? aligned_alloc(LINE, lines * LINE) : NULL;
+  return enter(memory, made) != NULL ? (char *)made + LINE : NULL;
+}
+
 void cpb_memory_free(cpb_memory *memory) {
   while (memory->last != NULL) {
     block *one = memory->last;

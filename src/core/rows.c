@@ -5,48 +5,16 @@
 
 #include "core/fail.h"
 
-size_t cpb_dtype_size(cpb_dtype dtype) {
-  switch (dtype) {
-  case CPB_F32: return 4;
-  case CPB_F64: return 8;
-  case CPB_F16: return 2;
-  case CPB_U8: return 1;
-  case CPB_I8: return 1;
-  case CPB_I32: return 4;
-  case CPB_I64: return 8;
-  }
-  return 0;
-}
+static const struct {
+  const char *name;
+  size_t size;
+} dtypes[] = {[CPB_F32] = {"f32", 4}, [CPB_F64] = {"f64", 8}, [CPB_F16] = {"f16", 2}, [CPB_U8] = {"u8", 1},
+              [CPB_I8] = {"i8", 1},   [CPB_I32] = {"i32", 4}, [CPB_I64] = {"i64", 8}};
+
+size_t cpb_dtype_size(cpb_dtype dtype) { return (unsigned)dtype <= CPB_I64 ? dtypes[dtype].size : 0; }
 
 const char *cpb_dtype_name(cpb_dtype dtype) {
-  switch (dtype) {
-  case CPB_F32: return "f32";
-  case CPB_F64: return "f64";
-  case CPB_F16: return "f16";
-  case CPB_U8: return "u8";
-  case CPB_I8: return "i8";
-  case CPB_I32: return "i32";
-  case CPB_I64: return "i64";
-  }
-  return "unknown";
-}
-
-static cpb_status check_shape(const void *data, size_t element, size_t rows, size_t cols, size_t stride,
-                              const char *name, size_t wanted, cpb_error *error) {
-  if (cols != wanted)
-    return cpb_fail(error, CPB_WHY_COLUMNS, name, "%s has %zu columns, wanted %zu", name, cols, wanted);
-  if (stride < cols)
-    return cpb_fail(error, CPB_WHY_STRIDE, name, "%s has stride %zu, smaller than its %zu columns", name,
-                    stride, cols);
-  if (rows != 0 && stride > SIZE_MAX / element / rows)
-    return cpb_fail(error, CPB_WHY_TOO_MANY_ROWS, name,
-                    "%s has %zu rows of stride %zu, more than memory can hold", name, rows, stride);
-  if (rows != 0 && data == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, name, "%s has %zu rows but no data", name, rows);
-  if (rows != 0 && (uintptr_t)data % element != 0)
-    return cpb_fail(error, CPB_WHY_ALIGNMENT, name, "%s is not aligned to its %zu-byte elements", name,
-                    element);
-  return CPB_OK;
+  return (unsigned)dtype <= CPB_I64 ? dtypes[dtype].name : "unknown";
 }
 
 cpb_status cpb_fail_dtype(cpb_error *error, const char *argument, cpb_dtype dtype) {
@@ -59,9 +27,22 @@ cpb_status cpb_fail_unknown_dtype(cpb_error *error, const char *argument, cpb_dt
 }
 
 cpb_status cpb_check_layout(cpb_view view, const char *name, size_t cols, cpb_error *error) {
-  size_t element = cpb_dtype_size(view.dtype);
+  size_t element = cpb_dtype_size(view.dtype), rows = view.rows;
   if (element == 0) return cpb_fail_unknown_dtype(error, name, view.dtype);
-  return check_shape(view.data, element, view.rows, view.cols, view.stride, name, cols, error);
+  if (view.cols != cols)
+    return cpb_fail(error, CPB_WHY_COLUMNS, name, "%s has %zu columns, wanted %zu", name, view.cols, cols);
+  if (view.stride < cols)
+    return cpb_fail(error, CPB_WHY_STRIDE, name, "%s has stride %zu, smaller than its %zu columns", name,
+                    view.stride, cols);
+  if (rows != 0 && view.stride > SIZE_MAX / element / rows)
+    return cpb_fail(error, CPB_WHY_TOO_MANY_ROWS, name,
+                    "%s has %zu rows of stride %zu, more than memory can hold", name, rows, view.stride);
+  if (rows != 0 && view.data == NULL)
+    return cpb_fail(error, CPB_WHY_MISSING, name, "%s has %zu rows but no data", name, rows);
+  if (rows != 0 && (uintptr_t)view.data % element != 0)
+    return cpb_fail(error, CPB_WHY_ALIGNMENT, name, "%s is not aligned to its %zu-byte elements", name,
+                    element);
+  return CPB_OK;
 }
 
 cpb_status cpb_check_view(cpb_view view, const char *name, size_t cols, cpb_error *error) {
@@ -74,18 +55,17 @@ cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols
     return cpb_fail(error, CPB_WHY_DTYPE_OUT, name, "%s must be f32 or f64, got %s", name,
                     cpb_dtype_name(out.dtype));
   if (out.rows != rows) return cpb_fail_rows(error, name, out.rows, rows);
-  return check_shape(out.data, cpb_dtype_size(out.dtype), out.rows, out.cols, out.stride, name, cols, error);
+  return cpb_check_layout(cpb_view_of(out), name, cols, error);
 }
 
-static size_t extent(cpb_dtype dtype, size_t rows, size_t cols, size_t stride) {
-  return rows == 0 ? 0 : ((rows - 1) * stride + cols) * cpb_dtype_size(dtype);
+static size_t extent(cpb_view rows) {
+  return rows.rows == 0 ? 0 : ((rows.rows - 1) * rows.stride + rows.cols) * cpb_dtype_size(rows.dtype);
 }
 
 cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const char *out_name,
                            cpb_error *error) {
   uintptr_t a = (uintptr_t)in.data, b = (uintptr_t)out.data;
-  size_t a_bytes = extent(in.dtype, in.rows, in.cols, in.stride);
-  size_t b_bytes = extent(out.dtype, out.rows, out.cols, out.stride);
+  size_t a_bytes = extent(in), b_bytes = extent(cpb_view_of(out));
   if (a_bytes == 0 || b_bytes == 0 || a + a_bytes <= b || b + b_bytes <= a) return CPB_OK;
   return cpb_fail(error, CPB_WHY_OVERLAP, out_name, "%s and %s overlap in memory", in_name, out_name);
 }
@@ -116,6 +96,12 @@ double cpb_view_at(cpb_view view, size_t row, size_t column) {
   return NAN;
 }
 
+bool cpb_row_is_finite(cpb_view view, size_t row) {
+  for (size_t k = 0; k < view.cols; k++)
+    if (!isfinite(cpb_view_at(view, row, k))) return false;
+  return true;
+}
+
 void cpb_out_set(cpb_out out, size_t row, size_t column, double value) {
   size_t i = row * out.stride + column;
   if (out.dtype == CPB_F32)
@@ -137,10 +123,7 @@ cpb_out cpb_out_slice(cpb_out out, size_t first, size_t count) {
   return out;
 }
 
-cpb_view cpb_view_of(cpb_out out) {
-  cpb_view view = {out.data, out.dtype, out.rows, out.cols, out.stride};
-  return view;
-}
+cpb_view cpb_view_of(cpb_out out) { return (cpb_view){out.data, out.dtype, out.rows, out.cols, out.stride}; }
 
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
   if (source == NULL) return cpb_fail_missing(error, "source");

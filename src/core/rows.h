@@ -33,6 +33,7 @@ double cpb_half_to_double(uint16_t half);
 
 /* Element `column` of a row, as double. */
 double cpb_view_at(cpb_view view, size_t row, size_t column);
+bool cpb_row_is_finite(cpb_view view, size_t row);
 void cpb_out_set(cpb_out out, size_t row, size_t column, double value);
 
 /* The rows [first, first+count) of a view. */

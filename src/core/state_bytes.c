@@ -197,17 +197,13 @@ static void check_checksum(cpb_state *s, const unsigned char *bytes, size_t coun
                          s->name, is, stored);
 }
 
-static void write_begin(cpb_state *s, const cpb_state_kind *kind) {
-  if (s->to != NULL) memcpy(s->to + s->used, kind->mark, 8);
-  s->used += 8;
-  s->version = cpb_state_number(s, kind->version, 4);
-}
-
 void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind) {
   const unsigned char *bytes = s->from;
   size_t count = s->left;
   if (!s->reading) {
-    write_begin(s, kind);
+    if (s->to != NULL) memcpy(s->to + s->used, kind->mark, 8);
+    s->used += 8;
+    s->version = cpb_state_number(s, kind->version, 4);
     return;
   }
   if (count < 8 || memcmp(bytes, kind->mark, 8) != 0) {

@@ -93,7 +93,6 @@ static void clear_litter(const char *room) {
     desk at;
     if (strncmp(one->d_name, DESK, strlen(DESK)) != 0 || strlen(one->d_name) != strlen(DESK) + 6) continue;
     snprintf(at.folder, sizeof at.folder, "%s/%s%.6s", room, DESK, one->d_name + strlen(DESK));
-    name_files(&at);
     if (lock_desk(&at, false)) clear_desk(&at);
   }
   if (all != NULL) closedir(all);
@@ -134,7 +133,6 @@ static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) 
 
 typedef struct word {
   const char *name, *value;
-  bool needed;
 } word;
 
 enum { WORDS = 7 };
@@ -165,13 +163,13 @@ static char *command_line(const char *command, const desk *at, const cpb_engine_
   size_t length = 0;
   snprintf(k, sizeof k, "%zu", q->count);
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)q->seed);
-  const word words[WORDS] = {{"{base}", at->base, true},
-                             {"{queries}", at->queries, true},
-                             {"{k}", k, true},
-                             {"{ids}", at->ids, true},
-                             {"{metric}", cpb_metric_name(q->metric), false},
-                             {"{seed}", seed, false},
-                             {"{times}", at->times, false}};
+  const word words[WORDS] = {{"{base}", at->base},
+                             {"{queries}", at->queries},
+                             {"{k}", k},
+                             {"{ids}", at->ids},
+                             {"{metric}", cpb_metric_name(q->metric)},
+                             {"{seed}", seed},
+                             {"{times}", at->times}};
   FILE *to = open_memstream(&line, &length);
   if (to == NULL) return NULL;
   fill_in(to, command, words);

@@ -26,18 +26,8 @@ struct cpb_engine_report {
   cpb_engine_trial trials[TRIALS];
 };
 
-static const cpb_engine_options defaults = {.size = sizeof(cpb_engine_options),
-                                            .k = 10,
-                                            .candidates = 100,
-                                            .metric = CPB_COSINE,
-                                            .sample = 100000,
-                                            .queries = 1000,
-                                            .seeds = 3,
-                                            .first = 10000};
-
-void cpb_engine_options_init(cpb_engine_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_engine_options, .size = sizeof(cpb_engine_options), .k = 10, .candidates = 100,
+             .metric = CPB_COSINE, .sample = 100000, .queries = 1000, .seeds = 3, .first = 10000)
 
 void cpb_engine_report_free(cpb_engine_report *report) { free(report); }
 
@@ -59,18 +49,6 @@ typedef struct measuring {
 
 /* ---- rows ---- */
 
-/* The `most` rows with the smallest hashes of their numbers. */
-static cpb_status choose(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample, cpb_view *chosen,
-                         cpb_error *error) {
-  cpb_row_sample_init(sample, most, rows.cols * cpb_dtype_size(rows.dtype), seed);
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(sample, i, cpb_view_slice(rows, i, 1).data, error);
-  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
-  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
-  return status;
-}
-
 /* Without queries, the last rows of the sample are the queries and are not part of the base. */
 static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb_error *error) {
   cpb_survey *s = &m->all;
@@ -78,12 +56,13 @@ static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb
   size_t most = m->o.sample + held < base.rows ? m->o.sample + held : base.rows;
   cpb_status status = CPB_OK;
   s->base = base;
-  if (most < base.rows || held > 0) status = choose(base, most, m->o.seed, &m->rows, &s->base, error);
+  if (most < base.rows || held > 0)
+    status = cpb_row_sample_draw(&m->rows, base, most, m->o.seed, &s->base, error);
   if (status != CPB_OK) return status;
   if (queries.rows > 0) {
     s->queries = queries;
     return queries.rows > m->o.queries
-               ? choose(queries, m->o.queries, m->o.seed, &m->asking, &s->queries, error)
+               ? cpb_row_sample_draw(&m->asking, queries, m->o.queries, m->o.seed, &s->queries, error)
                : CPB_OK;
   }
   s->queries = cpb_view_slice(s->base, s->base.rows - held, held);
@@ -112,7 +91,8 @@ static bool has_first_round(const measuring *m) {
 static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *error) {
   m->first = m->all;
   m->first.kth = NULL;
-  cpb_status status = choose(m->all.base, m->o.first, ~m->o.seed, &m->first_rows, &m->first.base, error);
+  cpb_status status =
+      cpb_row_sample_draw(&m->first_rows, m->all.base, m->o.first, ~m->o.seed, &m->first.base, error);
   double share = (double)m->first.base.rows / (double)m->all.base.rows;
   size_t fewer = (size_t)ceil((double)m->all.candidates * share);
   m->first.candidates = fewer > 2 * m->o.k ? fewer : 2 * m->o.k;
@@ -127,42 +107,38 @@ static int effort(const cpb_engine_trial *trial) {
   return 4 * (int)trial->kind + 2 * trial->twice + (trial->radius > 0);
 }
 
-typedef bool trial_test(const cpb_engine_trial *trial, const void *arg);
-
 /* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
 static bool is_close(const measuring *m, const double *to, const double *trial) {
   double error, behind = cpb_mean_of(to, trial, m->all.queries.rows, CPB_CHOOSING, &error);
   return behind <= error;
 }
 
+static bool is_of_all_rows(const measuring *m, size_t trial) {
+  return m->out->trials[trial].rows == m->all.base.rows;
+}
+
 /* The criterion is the share of the true k among the candidates; within its noise the higher share among the first
- * k wins, and within the noise of that the simplest. `count` if none passes. */
-static size_t best_of(const measuring *m, trial_test *passes, const void *arg) {
+ * k wins, and within the noise of that the simplest. `count` if there is none. */
+static size_t best_of(const measuring *m, bool sphere) {
   const cpb_engine_trial *trials = m->out->trials;
   const cpb_shares *shares = m->shares;
   size_t count = m->out->facts.count, best = count, first = count, pick = count;
-  for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) &&
-        (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
+  bool allowed[TRIALS];
+  for (size_t i = 0; i < count; i++) {
+    allowed[i] = is_of_all_rows(m, i) && (!sphere || trials[i].kind == CPB_TRANSFORM_SPHERE);
+    if (allowed[i] && (best == count || trials[i].choosing_rescored > trials[best].choosing_rescored))
       best = i;
-  for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
-        (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
+  }
+  for (size_t i = 0; i < count; i++) {
+    allowed[i] = allowed[i] && is_close(m, shares[best].all, shares[i].all);
+    if (allowed[i] && (first == count || trials[i].choosing_recall > trials[first].choosing_recall))
       first = i;
+  }
   for (size_t i = 0; i < count; i++)
-    if (passes(&trials[i], arg) && is_close(m, shares[best].all, shares[i].all) &&
-        is_close(m, shares[first].first, shares[i].first) &&
+    if (allowed[i] && is_close(m, shares[first].first, shares[i].first) &&
         (pick == count || effort(&trials[i]) < effort(&trials[pick])))
       pick = i;
   return pick;
-}
-
-static bool is_of_all_rows(const cpb_engine_trial *trial, const void *arg) {
-  return trial->rows == *(const size_t *)arg;
-}
-
-static bool is_sphere_of_all_rows(const cpb_engine_trial *trial, const void *arg) {
-  return trial->kind == CPB_TRANSFORM_SPHERE && is_of_all_rows(trial, arg);
 }
 
 /* ---- rounds ---- */
@@ -228,7 +204,7 @@ static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exe
 /* Tries two more scales around the best. */
 static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, true);
   double root2 = 0x1.6a09e667f3bcdp+0;
   if (best == facts->count) return CPB_OK;
   double norms = facts->trials[best].norms;
@@ -249,7 +225,7 @@ static cpb_way way_of_trial(const measuring *m, size_t at) {
 /* The best sphere, queried again with balls of the distances found. */
 static cpb_status try_twice(measuring *m, const cpb_exec *exec, cpb_error *error) {
   cpb_engine_facts *facts = &m->out->facts;
-  size_t best = best_of(m, is_sphere_of_all_rows, &m->all.base.rows);
+  size_t best = best_of(m, true);
   if (best == facts->count || !(m->all.radius > 0)) return CPB_OK;
   cpb_way w = way_of_trial(m, best);
   w.twice = true;
@@ -294,17 +270,15 @@ static void mark_close(measuring *m) {
   cpb_engine_trial *trials = m->out->trials;
   size_t count = m->out->facts.count, best = m->out->facts.pick;
   for (size_t i = 0; i < count; i++)
-    if (trials[i].rows == m->all.base.rows && trials[i].choosing_rescored > trials[best].choosing_rescored)
-      best = i;
+    if (is_of_all_rows(m, i) && trials[i].choosing_rescored > trials[best].choosing_rescored) best = i;
   for (size_t i = 0; i < count; i++)
-    trials[i].close =
-        trials[i].rows == m->all.base.rows && is_close(m, m->shares[best].all, m->shares[i].all);
+    trials[i].close = is_of_all_rows(m, i) && is_close(m, m->shares[best].all, m->shares[i].all);
 }
 
 static void conclude(measuring *m) {
   cpb_engine_report *out = m->out;
   cpb_engine_facts *facts = &out->facts;
-  facts->pick = best_of(m, is_of_all_rows, &m->all.base.rows);
+  facts->pick = best_of(m, false);
   mark_close(m);
   const cpb_engine_trial *pick = &out->trials[facts->pick], *raw = &out->trials[facts->raw];
   double more = pick->rescored - raw->rescored, before = pick->recall - raw->recall;

@@ -6,21 +6,23 @@
 
 #include "core/fail.h"
 #include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "engine/engine_input.h"
+#include "recommend/recipe.h"
 
 cpb_status cpb_survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
   size_t n = s->queries.rows, k = s->k;
-  cpb_hit *hits = malloc(n * k * sizeof *hits);
-  double *middle = malloc(n * sizeof *middle);
+  cpb_memory memory = {0};
+  cpb_hit *hits = cpb_memory_take(&memory, n, k * sizeof *hits);
+  double *middle = cpb_memory_take(&memory, n, sizeof *middle);
   s->kth = malloc(n * sizeof *s->kth);
-  cpb_status status = hits == NULL || middle == NULL || s->kth == NULL
+  cpb_status status = memory.failed || s->kth == NULL
                           ? cpb_fail_memory(error, "%zu neighbours of %zu queries", k, n)
                           : cpb_knn(s->base, s->queries, k, CPB_L2, hits, exec, error);
   for (size_t i = 0; i < n && status == CPB_OK; i++) middle[i] = s->kth[i] = hits[i * k + k - 1].value;
   if (status == CPB_OK) s->radius = cpb_median(middle, n);
-  free(middle);
-  free(hits);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -57,20 +59,16 @@ static cpb_status make_transform(const cpb_survey *s, const cpb_way *w, cpb_tran
 /* Share of the true k among the first `count` candidates of each query. */
 static cpb_status find_shares(const cpb_survey *s, const uint64_t *ids, size_t count, double *shares,
                               const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows, C = s->candidates;
+  size_t n = s->queries.rows;
   cpb_hit *hits = malloc(n * count * sizeof *hits);
-  uint64_t *first = malloc(n * count * sizeof *first);
-  cpb_status status =
-      hits == NULL || first == NULL ? cpb_fail_memory(error, "%zu candidates", n * count) : CPB_OK;
-  for (size_t i = 0; i < n * count && status == CPB_OK; i++) first[i] = ids[i / count * C + i % count];
-  if (status == CPB_OK) status = cpb_engine_distances(s->base, s->queries, first, count, hits, exec, error);
+  if (hits == NULL) return cpb_fail_memory(error, "%zu candidates", n * count);
+  cpb_status status = cpb_engine_distances(s->base, s->queries, ids, s->candidates, count, hits, exec, error);
   for (size_t i = 0; i < n && status == CPB_OK; i++) {
     size_t found = 0;
     while (found < s->k && hits[i * count + found].value <= s->kth[i] * (1 + 1e-12)) found++;
     shares[i] = (double)found / (double)s->k;
   }
   free(hits);
-  free(first);
   return status;
 }
 
@@ -106,109 +104,77 @@ typedef struct stored {
   const cpb_survey *s;
   const cpb_transform *transform;
   float *rows;
-  uint64_t seed;
 } stored;
 
-static cpb_status ask(const stored *of, const float *asked, size_t queries, size_t count, uint64_t *ids,
+/* In all forms of the way, or with a ball of its own radius for every query. */
+static cpb_status ask(const stored *of, const cpb_way *w, const double *radii, size_t count, uint64_t *ids,
                       cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
-  size_t cols = cpb_transform_cols(of->transform);
-  cpb_engine_question question = {.rows = cpb_rows(of->rows, CPB_F32, of->s->base.rows, cols),
-                                  .queries = cpb_rows(asked, CPB_F32, queries, cols),
+  const cpb_survey *s = of->s;
+  size_t cols = cpb_transform_cols(of->transform), n = s->queries.rows, forms = radii != NULL ? 1 : w->forms;
+  float *asked = malloc(forms * n * cols * sizeof *asked);
+  cpb_engine_question question = {.rows = cpb_rows(of->rows, CPB_F32, s->base.rows, cols),
+                                  .queries = cpb_rows(asked, CPB_F32, forms * n, cols),
                                   .count = count,
-                                  .metric = of->s->metric,
-                                  .seed = of->seed};
-  return of->s->engine->ask(of->s->engine->self, &question, ids, cost, exec, error);
-}
-
-static cpb_status ask_forms(const stored *of, const cpb_way *w, size_t count, uint64_t *ids,
-                            cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
-  size_t cols = cpb_transform_cols(of->transform), n = of->s->queries.rows;
-  float *asked = malloc(w->forms * n * cols * sizeof *asked);
-  if (asked == NULL) return cpb_fail_memory(error, "%zu queries", n);
-  cpb_status status = CPB_OK;
-  for (size_t form = 0; form < w->forms && status == CPB_OK; form++)
-    status = cpb_engine_queries(of->transform, of->s->queries, w->radii[form], true, asked + form * n * cols,
-                                exec, error);
-  if (status == CPB_OK) status = ask(of, asked, w->forms * n, count, ids, cost, exec, error);
+                                  .metric = s->metric,
+                                  .seed = w->seed};
+  cpb_status status = asked == NULL ? cpb_fail_memory(error, "%zu queries", n) : CPB_OK;
+  for (size_t form = 0; form < forms && status == CPB_OK; form++)
+    status = cpb_prepare_queries(of->transform, s->queries, radii, w->radii[form], true,
+                                 asked + form * n * cols, exec, error);
+  if (status == CPB_OK) status = s->engine->ask(s->engine->self, &question, ids, cost, exec, error);
   free(asked);
   return status;
 }
 
 /* ---- twice ---- */
 
-/* The k-th distance found for every query; the usual one where fewer were found. */
-static cpb_status find_own_radii(const cpb_survey *s, const uint64_t *ids, size_t count, double *radii,
-                                 const cpb_exec *exec, cpb_error *error) {
-  size_t n = s->queries.rows;
-  cpb_hit *hits = malloc(n * count * sizeof *hits);
-  if (hits == NULL) return cpb_fail_memory(error, "%zu candidates", n * count);
-  cpb_status status = cpb_engine_distances(s->base, s->queries, ids, count, hits, exec, error);
-  for (size_t i = 0; i < n && status == CPB_OK; i++) {
-    double kth = hits[i * count + s->k - 1].value;
-    radii[i] = isinf(kth) ? s->radius : kth;
-  }
-  free(hits);
-  return status;
-}
-
-static bool is_among(uint64_t id, const uint64_t *ids, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (ids[i] == id) return true;
-  return false;
-}
-
-/* The second answer, then what only the first contains. */
-static void join(const uint64_t *first, const uint64_t *second, size_t count, uint64_t *ids, size_t room) {
-  size_t at = 0;
-  for (size_t i = 0; i < count && at < room; i++)
-    if (second[i] != CPB_NO_ROW) ids[at++] = second[i];
-  for (size_t i = 0; i < count && at < room; i++)
-    if (!is_among(first[i], second, count)) ids[at++] = first[i];
-  while (at < room) ids[at++] = CPB_NO_ROW;
-}
-
-static cpb_status ask_again(const stored *of, const double *radii, size_t count, uint64_t *ids,
-                            cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
-  const cpb_survey *s = of->s;
-  float *asked = malloc(s->queries.rows * cpb_transform_cols(of->transform) * sizeof *asked);
-  if (asked == NULL) return cpb_fail_memory(error, "%zu queries", s->queries.rows);
-  cpb_engine_cost second = {NAN, NAN, NAN, 0};
-  cpb_status status = cpb_engine_balls(of->transform, s->queries, radii, true, asked, exec, error);
-  if (status == CPB_OK) status = ask(of, asked, s->queries.rows, count, ids, &second, exec, error);
-  cost->seconds += second.seconds;
-  cost->query += second.query;
-  free(asked);
-  return status;
-}
-
-/* Half of the candidates each time, so that no more are rescored than with one query. */
+/* Half of the candidates each time, so that no more are rescored than with one query; the second time with balls of the
+ * k-th distances found, the usual one where fewer were found. */
 static cpb_status ask_twice(const stored *of, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
                             const cpb_exec *exec, cpb_error *error) {
   const cpb_survey *s = of->s;
   size_t n = s->queries.rows, count = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
-  uint64_t *first = malloc(2 * n * count * sizeof *first), *second = first + n * count;
-  double *radii = malloc(n * sizeof *radii);
-  cpb_status status = first == NULL || radii == NULL ? cpb_fail_memory(error, "%zu candidates", 2 * n * count)
-                                                     : ask_forms(of, w, count, first, cost, exec, error);
-  if (status == CPB_OK) status = find_own_radii(s, first, count, radii, exec, error);
-  if (status == CPB_OK) status = ask_again(of, radii, count, second, cost, exec, error);
-  for (size_t i = 0; i < n && status == CPB_OK; i++)
-    join(first + i * count, second + i * count, count, ids + i * s->candidates, s->candidates);
-  free(first);
-  free(radii);
+  cpb_engine_cost again = {NAN, NAN, NAN, 0};
+  cpb_memory memory = {0};
+  uint64_t *first = cpb_memory_take(&memory, n, count * sizeof *first);
+  uint64_t *second = cpb_memory_take(&memory, n, count * sizeof *second);
+  cpb_hit *hits = cpb_memory_take(&memory, n, count * sizeof *hits);
+  double *radii = cpb_memory_take(&memory, n, sizeof *radii);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu candidates", 2 * n * count)
+                                    : ask(of, w, NULL, count, first, cost, exec, error);
+  if (status == CPB_OK)
+    status = cpb_engine_distances(s->base, s->queries, first, count, count, hits, exec, error);
+  for (size_t i = 0; i < n && status == CPB_OK; i++) {
+    double kth = hits[i * count + s->k - 1].value;
+    radii[i] = isinf(kth) ? s->radius : kth;
+  }
+  if (status == CPB_OK) status = ask(of, w, radii, count, second, &again, exec, error);
+  cost->seconds += again.seconds;
+  cost->query += again.query;
+  for (size_t i = 0; i < n && status == CPB_OK;
+       i++) { /* the second answer, then what only the first contains */
+    uint64_t *joined = ids + i * s->candidates;
+    for (size_t j = 0; j < s->candidates; j++) joined[j] = CPB_NO_ROW;
+    cpb_engine_join(second + i * count, count, joined, s->candidates);
+    cpb_engine_join(first + i * count, count, joined, s->candidates);
+  }
+  cpb_memory_free(&memory);
   return status;
 }
 
 static cpb_status build_and_ask(const cpb_survey *s, const cpb_way *w, uint64_t *ids, cpb_engine_cost *cost,
                                 const cpb_exec *exec, cpb_error *error) {
   cpb_transform *transform = NULL;
-  stored of = {.s = s, .seed = w->seed};
+  stored of = {.s = s};
   cpb_status status = make_transform(s, w, &transform, exec, error);
   of.transform = transform;
-  if (status == CPB_OK) status = cpb_engine_rows(transform, s->base, true, &of.rows, exec, error);
+  if (status == CPB_OK) of.rows = malloc(s->base.rows * cpb_transform_cols(transform) * sizeof *of.rows);
+  if (status == CPB_OK)
+    status = of.rows == NULL ? cpb_fail_memory(error, "%zu transformed rows", s->base.rows)
+                             : cpb_prepare_rows(transform, s->base, true, of.rows, exec, error);
   if (status == CPB_OK)
     status = w->twice ? ask_twice(&of, w, ids, cost, exec, error)
-                      : ask_forms(&of, w, s->candidates, ids, cost, exec, error);
+                      : ask(&of, w, NULL, s->candidates, ids, cost, exec, error);
   free(of.rows);
   cpb_transform_free(transform);
   return status;

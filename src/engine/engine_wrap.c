@@ -1,11 +1,11 @@
 /* T13: transform, ask, rescore. */
-#include <stdlib.h>
-
 #include "capball/advanced/engine.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "engine/engine_input.h"
+#include "recommend/recipe.h"
 
 static cpb_status check_found(const uint64_t *ids, size_t queries, size_t count, size_t k, cpb_error *error) {
   for (size_t query = 0; query < queries; query++) {
@@ -21,83 +21,57 @@ typedef struct wrapping {
   cpb_view base, queries;
   const cpb_transform *transform;
   const cpb_engine_calls *engine;
-  cpb_engine_question question; /* its rows are set here, queries are set for every question */
-  size_t room;                  /* candidates per query: those of one question, or of two */
+  cpb_engine_question question;
+  size_t room; /* candidates per query: those of one question, or of two */
   float *rows, *asked;
   uint64_t *ids, *answer;
   double *radii;
   cpb_hit *hits;
 } wrapping;
 
-static cpb_status open_wrapping(wrapping *w, const cpb_exec *exec, cpb_error *error) {
+static cpb_status open_wrapping(wrapping *w, cpb_memory *memory, const cpb_exec *exec, cpb_error *error) {
   size_t n = w->queries.rows, cols = cpb_transform_cols(w->transform);
-  w->asked = malloc((n * cols + 1) * sizeof *w->asked);
-  w->answer = malloc((n * w->question.count + 1) * sizeof *w->answer);
-  w->ids = malloc((n * w->room + 1) * sizeof *w->ids);
-  w->hits = malloc((n * w->room + 1) * sizeof *w->hits);
-  w->radii = malloc((n + 1) * sizeof *w->radii);
-  if (w->asked == NULL || w->answer == NULL || w->ids == NULL || w->hits == NULL || w->radii == NULL)
-    return cpb_fail_memory(error, "%zu queries", n);
+  w->rows = cpb_memory_take(memory, w->base.rows, cols * sizeof *w->rows);
+  w->asked = cpb_memory_take(memory, n, cols * sizeof *w->asked);
+  w->answer = cpb_memory_take(memory, n, w->question.count * sizeof *w->answer);
+  w->ids = cpb_memory_take(memory, n, w->room * sizeof *w->ids);
+  w->hits = cpb_memory_take(memory, n, w->room * sizeof *w->hits);
+  w->radii = cpb_memory_take(memory, n, sizeof *w->radii);
+  if (memory->failed)
+    return cpb_fail_memory(error, "%zu queries of %zu rows and %zu columns", n, w->base.rows, cols);
   for (size_t i = 0; i < n * w->room; i++) w->ids[i] = CPB_NO_ROW;
-  cpb_status status = cpb_engine_rows(w->transform, w->base, false, &w->rows, exec, error);
   w->question.rows = cpb_rows(w->rows, CPB_F32, w->base.rows, cols);
   w->question.queries = cpb_rows(w->asked, CPB_F32, n, cols);
-  return status;
+  return cpb_prepare_rows(w->transform, w->base, false, w->rows, exec, error);
 }
 
-static void close_wrapping(wrapping *w) {
-  free(w->rows);
-  free(w->asked);
-  free(w->ids);
-  free(w->answer);
-  free(w->radii);
-  free(w->hits);
-}
-
-/* Appends the ids of the answer that are new. */
-static void take(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
-  size_t had = 0, now;
-  while (had < room && ids[had] != CPB_NO_ROW) had++;
-  now = had;
-  for (size_t i = 0; i < count && answer[i] != CPB_NO_ROW; i++) {
-    size_t at = 0;
-    while (at < had && ids[at] != answer[i]) at++;
-    if (at == had) ids[now++] = answer[i];
-  }
-}
-
-/* With balls of w->radii, or with points; w->hits holds what was found so far, nearest first. */
-static cpb_status ask(wrapping *w, bool balls, const cpb_exec *exec, cpb_error *error) {
+/* With balls of these radii, or (NULL) of radius r, 0 for points; w->hits holds what was found so far, nearest first. */
+static cpb_status ask(wrapping *w, const double *radii, double r, const cpb_exec *exec, cpb_error *error) {
   size_t n = w->queries.rows, count = w->question.count;
   cpb_engine_cost cost;
-  cpb_status status =
-      cpb_engine_balls(w->transform, w->queries, balls ? w->radii : NULL, false, w->asked, exec, error);
+  cpb_status status = cpb_prepare_queries(w->transform, w->queries, radii, r, false, w->asked, exec, error);
   if (status == CPB_OK) status = w->engine->ask(w->engine->self, &w->question, w->answer, &cost, exec, error);
   for (size_t i = 0; status == CPB_OK && i < n; i++)
-    take(w->answer + i * count, count, w->ids + i * w->room, w->room);
+    cpb_engine_join(w->answer + i * count, count, w->ids + i * w->room, w->room);
   if (status == CPB_OK)
-    status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->hits, exec, error);
+    status = cpb_engine_distances(w->base, w->queries, w->ids, w->room, w->room, w->hits, exec, error);
   return status;
 }
 
-/* The k-th distance found: the radius of a ball around the query that contains the k nearest rows found. */
-static void take_own_radii(wrapping *w, size_t k) {
-  for (size_t i = 0; i < w->queries.rows; i++) w->radii[i] = w->hits[i * w->room + k - 1].value;
-}
-
+/* The second question is for balls of the k-th distance found. */
 static cpb_status run(wrapping *w, double radius, size_t k, cpb_hit *hits, const cpb_exec *exec,
                       cpb_error *error) {
   size_t n = w->queries.rows;
-  cpb_status status = open_wrapping(w, exec, error);
-  if (status != CPB_OK) return status;
-  for (size_t i = 0; i < n; i++) w->radii[i] = radius;
-  status = ask(w, radius > 0, exec, error);
+  cpb_memory memory = {0};
+  cpb_status status = open_wrapping(w, &memory, exec, error);
+  if (status == CPB_OK) status = ask(w, NULL, radius, exec, error);
   if (status == CPB_OK) status = check_found(w->ids, n, w->room, k, error);
   if (status == CPB_OK && w->room > w->question.count) {
-    take_own_radii(w, k);
-    status = ask(w, true, exec, error);
+    for (size_t i = 0; i < n; i++) w->radii[i] = w->hits[i * w->room + k - 1].value;
+    status = ask(w, w->radii, 0, exec, error);
   }
   for (size_t i = 0; status == CPB_OK && i < n * k; i++) hits[i] = w->hits[i / k * w->room + i % k];
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -114,12 +88,7 @@ static cpb_status check_balls(const cpb_transform *transform, double radius, boo
   return CPB_OK;
 }
 
-static const cpb_wrap_options defaults = {
-    .size = sizeof defaults, .k = 10, .candidates = 100, .metric = CPB_COSINE};
-
-void cpb_wrap_options_init(cpb_wrap_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_wrap_options, .size = sizeof defaults, .k = 10, .candidates = 100, .metric = CPB_COSINE)
 
 cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
                            const cpb_engine_calls *engine, const cpb_wrap_options *options, cpb_hit *hits,
@@ -144,7 +113,5 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
                 .engine = engine,
                 .question = {.count = count, .metric = o.metric, .seed = o.seed},
                 .room = o.twice ? 2 * count : count};
-  status = run(&w, o.radius, o.k, hits, exec, error);
-  close_wrapping(&w);
-  return status;
+  return run(&w, o.radius, o.k, hits, exec, error);
 }

@@ -7,7 +7,7 @@
 #include "batch/check_finite.h"
 #include "core/fail.h"
 #include "core/random.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 
 enum { STARTS = 8, STEPS = 100, TRIES = 4 };
 
@@ -88,21 +88,24 @@ static void choose_seeds(grouping *g, cpb_random *random) {
 
 /* ---- Lloyd's steps ---- */
 
+/* The squared distance of x to the nearest of these centres; *at is its number. */
+static double nearest_of(const double *x, const double *centers, size_t count, size_t d, size_t *at) {
+  const cpb_loops *loops = cpb_loops_here();
+  double least = INFINITY;
+  for (size_t k = 0; k < count; k++) {
+    double dist2 = loops->dist2(x, centers + k * d, d);
+    if (!(dist2 < least)) continue;
+    least = dist2;
+    *at = k;
+  }
+  return least;
+}
+
 static void assign_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   const grouping *g = arg;
-  const cpb_loops *loops = cpb_loops_here();
-  for (size_t i = first; i < first + count; i++) {
-    double least = INFINITY;
-    for (size_t k = 0; k < g->groups; k++) {
-      double dist2 = loops->dist2(row_of(g, i), g->centers + k * g->d, g->d);
-      if (dist2 < least) {
-        least = dist2;
-        g->next[i] = k;
-      }
-    }
-    g->nearest[i] = least;
-  }
+  for (size_t i = first; i < first + count; i++)
+    g->nearest[i] = nearest_of(row_of(g, i), g->centers, g->groups, g->d, &g->next[i]);
 }
 
 /* Whether some row has changed its group. */
@@ -113,16 +116,23 @@ static bool assign(grouping *g) {
   return changed;
 }
 
+/* Adds the rows of each group by their weights, and the weights. */
+static void sum_groups(const double *x, const double *weights, const size_t *group, size_t n, size_t d,
+                       double *sums, double *share) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = 0; i < n; i++) {
+    double weight = weights != NULL ? weights[i] : 1, *sum = sums + group[i] * d;
+    if (!(weight > 0)) continue; /* such a row may hold anything */
+    loops->axpby(weight, x + i * d, 1, sum, sum, d);
+    share[group[i]] += weight;
+  }
+}
+
 /* Centres are the means of their groups; that of an empty one stays. */
 static void take_means(grouping *g, double *sums) {
-  const cpb_loops *loops = cpb_loops_here();
   memset(sums, 0, g->groups * g->d * sizeof *sums);
   memset(g->share, 0, g->groups * sizeof *g->share);
-  for (size_t i = 0; i < g->n; i++) {
-    double *sum = sums + g->group[i] * g->d;
-    loops->axpby(weight_of(g, i), row_of(g, i), 1, sum, sum, g->d);
-    g->share[g->group[i]] += weight_of(g, i);
-  }
+  sum_groups(g->x, g->weights, g->group, g->n, g->d, sums, g->share);
   for (size_t k = 0; k < g->groups; k++)
     for (size_t j = 0; j < g->d && g->share[k] > 0; j++)
       g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
@@ -138,49 +148,41 @@ static double group_once(grouping *g, double *sums, cpb_random *random) {
   return sum;
 }
 
-/* Puts each of n rows of d into one of `groups` groups: k-means++ seeds (several tries for each), then Lloyd's steps until
- * no row changes its group, 100 at most; of 8 starts the one with the least sum of squared distances. A group may end
- * empty.
- *  x       n * d finite numbers
- *  weights n numbers >= 0: 2 is a row that is there twice; NULL: all 1
- *  group   n numbers, 0 .. groups-1
- * The same bits for any number of threads. */
-static cpb_status find_groups(const double *x, const double *weights, size_t n, size_t d, size_t groups,
-                              uint64_t seed, size_t *group, const cpb_exec *exec, cpb_error *error) {
-  size_t centers = groups * d;
-  double *memory = calloc(2 * centers + 2 * n + groups + 1, sizeof *memory), least = INFINITY;
-  size_t *numbers = calloc(2 * n + 1, sizeof *numbers);
-  grouping g = {
-      .x = x, .weights = weights, .n = n, .d = d, .groups = groups, .centers = memory, .exec = exec};
-  cpb_random random = {seed};
-  bool room = memory != NULL && numbers != NULL;
-  for (int start = 0; start < STARTS && room; start++) {
-    g.nearest = memory + 2 * centers;
-    g.trial = g.nearest + n;
-    g.share = g.trial + n;
-    g.next = numbers;
-    g.group = g.next + n;
-    double sum = group_once(&g, memory + centers, &random);
+/* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
+ * the one with the least sum of squared distances. A group may end empty. The same bits for any number of threads. */
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
+                          cpb_error *error) {
+  size_t n = y.rows, d = y.cols, k = o->balls;
+  if (k > n) return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", n, k);
+  cpb_status status = cpb_check_finite(y, "rows", d, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_memory memory = {0};
+  double *x = cpb_memory_take(&memory, n, d * sizeof *x), least = INFINITY;
+  double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
+  grouping g = {.x = x,
+                .weights = o->weights,
+                .n = n,
+                .d = d,
+                .groups = k,
+                .group = cpb_memory_take(&memory, n, sizeof *g.group),
+                .centers = cpb_memory_take(&memory, k, d * sizeof *g.centers),
+                .nearest = cpb_memory_take(&memory, n, sizeof *g.nearest),
+                .trial = cpb_memory_take(&memory, n, sizeof *g.trial),
+                .share = cpb_memory_take(&memory, k, sizeof *g.share),
+                .next = cpb_memory_zeros(&memory, n, sizeof *g.next),
+                .exec = exec};
+  cpb_random random = {o->seed};
+  if (memory.failed)
+    status = cpb_fail_memory(error, "%zu groups of %zu rows", k, n);
+  else
+    cpb_view_widen(y, x);
+  for (int start = 0; start < STARTS && status == CPB_OK; start++) {
+    double sum = group_once(&g, sums, &random);
     if (start > 0 && !(sum < least)) continue;
     least = sum;
     memcpy(group, g.group, n * sizeof *group);
   }
-  free(memory);
-  free(numbers);
-  return room ? CPB_OK : cpb_fail_memory(error, "%zu groups of %zu rows", groups, n);
-}
-
-cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
-                          cpb_error *error) {
-  if (o->balls > y.rows)
-    return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", y.rows, o->balls);
-  cpb_status status = cpb_check_finite(y, "rows", y.cols, exec, error);
-  if (status != CPB_OK) return status;
-  double *x = y.rows <= SIZE_MAX / 32 / y.cols ? malloc(y.rows * y.cols * sizeof *x) : NULL;
-  if (x == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", y.rows, y.cols);
-  cpb_view_widen(y, x);
-  status = find_groups(x, o->weights, y.rows, y.cols, o->balls, o->seed, group, exec, error);
-  free(x);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -191,12 +193,7 @@ cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *o, co
   double *sums = calloc(o->balls * (d + 1), sizeof *sums), *share = sums + o->balls * d;
   if (sums == NULL) return cpb_fail_memory(error, "%zu means of %zu columns", o->balls, d);
   cpb_view_widen(rows, residuals);
-  for (size_t i = 0; i < rows.rows; i++) {
-    double weight = o->weights != NULL ? o->weights[i] : 1, *sum = sums + group[i] * d;
-    if (!(weight > 0)) continue;
-    loops->axpby(weight, residuals + i * d, 1, sum, sum, d);
-    share[group[i]] += weight;
-  }
+  sum_groups(residuals, o->weights, group, rows.rows, d, sums, share);
   for (size_t i = 0; i < rows.rows; i++)
     if (share[group[i]] > 0)
       loops->axpby(1, residuals + i * d, -1 / share[group[i]], sums + group[i] * d, residuals + i * d, d);
@@ -209,7 +206,8 @@ enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the ro
 typedef struct grouped {
   const cpb_model_fit_options *o;
   size_t n, d;
-  double *x, *sorted;      /* the rows, and group after group */
+  cpb_view y;
+  double *sorted;          /* the rows, group after group */
   double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
   const size_t *group;     /* of each row */
   size_t *starts;          /* of each group, and their end */
@@ -218,27 +216,22 @@ typedef struct grouped {
   const cpb_exec *exec;
 } grouped;
 
-void cpb_balls_free(cpb_balls *balls) {
-  free(balls->centers);
-  free(balls->rows);
-}
+void cpb_balls_free(cpb_balls *balls) { cpb_memory_free(&balls->memory); }
 
-static cpb_status allocate(grouped *g, cpb_error *error) {
-  size_t k = g->o->balls, elements = g->n * g->d;
-  bool fits = elements / g->d == g->n && elements <= SIZE_MAX / 32 && k <= SIZE_MAX / 64 / (g->d + 2);
-  g->x = fits ? calloc(2 * elements + 2 * g->n, sizeof *g->x) : NULL;
-  g->starts = fits ? calloc(2 * k + 1, sizeof *g->starts) : NULL;
-  g->balls->centers = fits ? calloc(k * (g->d + 2), sizeof(double)) : NULL;
-  g->balls->rows = fits ? calloc(k, sizeof(uint64_t)) : NULL;
-  if (g->x == NULL || g->starts == NULL || g->balls->centers == NULL || g->balls->rows == NULL)
-    return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
-  g->sorted = g->x + elements;
-  g->dist2 = g->sorted + elements;
-  g->weights = g->o->weights != NULL ? g->dist2 + g->n : NULL;
-  g->order = g->starts + k + 1;
-  g->balls->radii = g->balls->centers + k * g->d;
-  g->balls->gaps = g->balls->radii + k;
-  return CPB_OK;
+static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
+  size_t k = g->o->balls, row = g->d * sizeof(double);
+  cpb_memory *own = &g->balls->memory;
+  g->sorted = cpb_memory_take(memory, g->n, row);
+  g->dist2 = cpb_memory_take(memory, g->n, sizeof *g->dist2);
+  g->weights = g->o->weights != NULL ? cpb_memory_take(memory, g->n, sizeof *g->weights) : NULL;
+  g->starts = cpb_memory_zeros(memory, k + 1, sizeof *g->starts);
+  g->order = cpb_memory_take(memory, k, sizeof *g->order);
+  g->balls->centers = cpb_memory_zeros(own, k, row);
+  g->balls->radii = cpb_memory_zeros(own, k, sizeof(double));
+  g->balls->gaps = cpb_memory_zeros(own, k, sizeof(double));
+  g->balls->rows = cpb_memory_zeros(own, k, sizeof(uint64_t));
+  if (!memory->failed && !own->failed) return CPB_OK;
+  return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
 }
 
 static size_t rows_of(const grouped *g, size_t group) { return g->starts[group + 1] - g->starts[group]; }
@@ -251,7 +244,7 @@ static void sort_rows(grouped *g) {
   memcpy(next, g->starts, k * sizeof *next);
   for (size_t i = 0; i < g->n; i++) {
     size_t at = next[g->group[i]]++;
-    memcpy(g->sorted + at * g->d, g->x + i * g->d, g->d * sizeof *g->x);
+    cpb_row_widen(g->y, i, g->sorted + at * g->d);
     if (g->weights != NULL) g->weights[at] = g->o->weights[i];
   }
 }
@@ -267,28 +260,21 @@ static void order_groups(grouped *g) {
 
 /* ---- one ball ---- */
 
-typedef struct found {
-  double radius, gap, lower_bound, seconds;
-  size_t support, iterations;
-  bool converged;
-} found;
-
-static cpb_status enclose(const grouped *g, cpb_view rows, double *center, found *f, cpb_error *error) {
+static cpb_status enclose(const grouped *g, cpb_view rows, double *center, cpb_svdd_report *found,
+                          cpb_error *error) {
   cpb_ball_options options;
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
   options.gap = g->o->gap;
   cpb_ball_out out = {center, NULL, NULL};
   cpb_status status = cpb_enclosing_ball(rows, &options, &out, &report, g->exec, error);
-  *f = (found){report.radius,  report.gap,    report.lower_bound, report.seconds,
-               report.support, report.passes, report.converged};
+  *found = cpb_report_of_ball(&report);
   return status;
 }
 
-static cpb_status describe(const grouped *g, cpb_view rows, const double *weights, double *center, found *f,
-                           cpb_error *error) {
+static cpb_status describe(const grouped *g, cpb_view rows, const double *weights, double *center,
+                           cpb_svdd_report *found, cpb_error *error) {
   cpb_svdd_options options;
-  cpb_svdd_report report = {.size = sizeof report};
   cpb_svdd_options_init(&options, sizeof options);
   options.nu = weights == NULL ? fmax(g->o->nu, 1 / (double)rows.rows) : g->o->nu;
   options.gap = g->o->gap;
@@ -296,9 +282,7 @@ static cpb_status describe(const grouped *g, cpb_view rows, const double *weight
   options.weights = weights;
   double *a = calloc(rows.rows, sizeof *a);
   if (a == NULL) return cpb_fail_memory(error, "%zu multipliers", rows.rows);
-  cpb_status status = cpb_svdd(rows, &options, center, a, &report, g->exec, error);
-  *f = (found){report.radius,  report.gap,        report.lower_bound, report.seconds,
-               report.support, report.iterations, report.converged};
+  cpb_status status = cpb_svdd(rows, &options, center, a, found, g->exec, error);
   free(a);
   return status;
 }
@@ -315,19 +299,19 @@ static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
   cpb_view rows = cpb_rows(g->sorted + first * g->d, CPB_F64, rows_of(g, group), g->d);
   const double *weights = g->weights != NULL ? g->weights + first : NULL;
   double *center = balls->centers + at * g->d;
-  found f = {0};
+  cpb_svdd_report f = {.size = sizeof f}, *all = &balls->report;
   if (!weighs(weights, rows.rows)) return CPB_OK;
   cpb_status status =
       g->o->nu > 0 ? describe(g, rows, weights, center, &f, error) : enclose(g, rows, center, &f, error);
   if (status != CPB_OK) return status;
-  if (at == 0) balls->lower_bound = f.lower_bound;
+  if (at == 0) *all = (cpb_svdd_report){.lower_bound = f.lower_bound, .gap = f.gap, .converged = true};
   balls->radii[at] = f.radius;
   balls->gaps[at] = f.gap;
   balls->rows[at] = rows.rows;
-  balls->support += f.support;
-  balls->iterations += f.iterations;
-  balls->seconds += f.seconds;
-  balls->converged = (at == 0 || balls->converged) && f.converged;
+  all->support += f.support;
+  all->iterations += f.iterations;
+  all->seconds += f.seconds;
+  all->converged = all->converged && f.converged;
   balls->count++;
   return CPB_OK;
 }
@@ -347,12 +331,9 @@ static cpb_status fit_groups(grouped *g, cpb_error *error) {
 static void nearest_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   const grouped *g = arg;
-  const cpb_loops *loops = cpb_loops_here();
-  for (size_t i = first; i < first + count; i++) {
-    g->dist2[i] = INFINITY;
-    for (size_t k = 0; k < g->balls->count; k++)
-      g->dist2[i] = fmin(g->dist2[i], loops->dist2(g->sorted + i * g->d, g->balls->centers + k * g->d, g->d));
-  }
+  size_t at;
+  for (size_t i = first; i < first + count; i++)
+    g->dist2[i] = nearest_of(g->sorted + i * g->d, g->balls->centers, g->balls->count, g->d, &at);
 }
 
 typedef struct placed {
@@ -382,24 +363,23 @@ static cpb_status find_radius(grouped *g, cpb_error *error) {
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (placed){g->dist2[i], g->weights != NULL ? g->weights[i] : 1};
   qsort(rows, g->n, sizeof *rows, farthest_first);
-  g->balls->radius = radius_of(rows, g->n, g->o->nu);
+  g->balls->report.radius = radius_of(rows, g->n, g->o->nu);
   free(rows);
   return CPB_OK;
 }
 
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
-  grouped g = {.o = options, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
+  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
   balls->d = y.cols;
-  cpb_status status = allocate(&g, error);
+  cpb_memory memory = {0};
+  cpb_status status = allocate(&g, &memory, error);
   if (status == CPB_OK) {
-    cpb_view_widen(y, g.x);
     sort_rows(&g);
     order_groups(&g);
     status = fit_groups(&g, error);
   }
   if (status == CPB_OK) status = find_radius(&g, error);
-  free(g.x);
-  free(g.starts);
+  cpb_memory_free(&memory);
   return status;
 }

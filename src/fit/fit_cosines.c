@@ -4,6 +4,7 @@
 
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/sized.h"
 #include "fit/fit_parts.h"
 #include "geometry/t1_embed.h"
@@ -12,14 +13,8 @@
 CPB_DEFAULTS(cpb_cosines_options, .size = sizeof(cpb_cosines_options), .sample = 500)
 static const cpb_cosines none = {.size = sizeof(cpb_cosines)};
 
-static double mean_of(const double *x, size_t n) {
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += x[i];
-  return sum / (double)n;
-}
-
 static void compare(cpb_cosines *c) {
-  double a = mean_of(c->before, c->pairs), b = mean_of(c->after, c->pairs), aa = 0, ab = 0, bb = 0,
+  double a = cpb_mean(c->before, c->pairs), b = cpb_mean(c->after, c->pairs), aa = 0, ab = 0, bb = 0,
          square = 0;
   for (size_t i = 0; i < c->pairs; i++) {
     double x = c->before[i], y = c->after[i];
@@ -51,17 +46,6 @@ static void fill_pairs(const sample *s, cpb_cosines *c) {
     }
 }
 
-static cpb_status embed(const sample *s, double scale, const cpb_exec *exec, cpb_error *error) {
-  cpb_map_options options = {.size = sizeof options, .d = s->d, .s = scale};
-  cpb_map *map = NULL;
-  cpb_status status = cpb_map_new(&options, &map, error);
-  if (status == CPB_OK)
-    status = cpb_map_embed(map, cpb_rows(s->rows, CPB_F64, s->n, s->d),
-                           cpb_rows_out(s->images, CPB_F64, s->n, s->d + 1), exec, error);
-  cpb_map_free(map);
-  return status;
-}
-
 static cpb_status centre_rows(const sample *s, const cpb_statistics_result *facts, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   cpb_status status = CPB_OK;
@@ -83,12 +67,13 @@ static void make_unit_size(const sample *s) {
   }
 }
 
-static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, cpb_cosines *c,
-                                const cpb_exec *exec, cpb_error *error) {
+static cpb_status look_at_pairs(const sample *s, const cpb_statistics_result *facts, cpb_cosines *c,
+                                cpb_error *error) {
   cpb_status status = centre_rows(s, facts, error);
   if (status != CPB_OK) return status;
-  if (c->s == 0) c->s = mean_of(s->norms, s->n);
-  status = embed(s, c->s, exec, error);
+  if (c->s == 0) c->s = cpb_mean(s->norms, s->n);
+  status = cpb_embed(cpb_rows(s->rows, CPB_F64, s->n, s->d), cpb_rows_out(s->images, CPB_F64, s->n, s->d + 1),
+                     c->s, error);
   if (status != CPB_OK) return status;
   make_unit_size(s);
   fill_pairs(s, c);
@@ -98,19 +83,18 @@ static cpb_status look_at_pairs(sample *s, const cpb_statistics_result *facts, c
   return CPB_OK;
 }
 
-static cpb_status find(const cpb_statistics_result *facts, cpb_cosines *c, const cpb_exec *exec,
-                       cpb_error *error) {
+static cpb_status find(const cpb_statistics_result *facts, cpb_cosines *c, cpb_error *error) {
   size_t n = facts->sample.rows, d = facts->sample.cols;
-  sample s = {n, d, malloc((n * d + 1) * sizeof(double)), malloc((n + 1) * sizeof(double)),
-              malloc((n * (d + 1) + 1) * sizeof(double))};
+  cpb_memory memory = {0};
+  sample s = {n, d, cpb_memory_take(&memory, n, d * sizeof(double)),
+              cpb_memory_take(&memory, n, sizeof(double)),
+              cpb_memory_take(&memory, n, (d + 1) * sizeof(double))};
   c->before = malloc((n * n / 2 + 1) * sizeof *c->before);
   c->after = malloc((n * n / 2 + 1) * sizeof *c->after);
-  bool there = s.rows != NULL && s.norms != NULL && s.images != NULL && c->before != NULL && c->after != NULL;
+  bool there = !memory.failed && c->before != NULL && c->after != NULL;
   cpb_status status =
-      there ? look_at_pairs(&s, facts, c, exec, error) : cpb_fail_memory(error, "the pairs of %zu rows", n);
-  free(s.rows);
-  free(s.norms);
-  free(s.images);
+      there ? look_at_pairs(&s, facts, c, error) : cpb_fail_memory(error, "the pairs of %zu rows", n);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -128,7 +112,7 @@ cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
   cpb_statistics_fit_options gathering = {.sample = o.sample, .seed = o.seed, .skip_bad = o.skip_bad};
   found.s = o.s;
   status = cpb_gather_columns(&passes, &gathering, &statistics, &facts, error);
-  if (status == CPB_OK) status = find(&facts, &found, NULL, error);
+  if (status == CPB_OK) status = find(&facts, &found, error);
   cpb_statistics_free(statistics);
   if (status == CPB_OK) {
     cpb_sized_give(cosines, &found, sizeof found);

@@ -14,27 +14,20 @@
 
 CPB_DEFAULTS(cpb_map_fit_options, .target = 0.99, .k = 10, .sample = 4096)
 
-cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
-                           const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
-                           cpb_error *error) {
+cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_statistics_result *facts,
+                         cpb_view sample, const double *center, cpb_choice **choice, double *s,
+                         const cpb_exec *exec, cpb_error *error) {
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
-  options.goal = wish->goal;
-  options.target = wish->target;
-  options.k = wish->k;
+  options.goal = goal;
+  options.target = target;
+  options.k = k;
   options.norm_mean = facts->norm_mean;
   options.norm_median = facts->norm_median;
   options.norm_max = facts->norm_max;
   cpb_status status = cpb_choose_scale(sample, center, &options, choice, exec, error);
-  if (status != CPB_OK) return status;
-  cpb_choice_facts chosen = {.size = sizeof chosen};
-  cpb_choice_describe(*choice, &chosen);
-  *s = chosen.s;
-  return CPB_OK;
-}
-
-static cpb_scale_wish wish_of(const cpb_map_fit_options *o) {
-  return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
+  if (status == CPB_OK) *s = cpb_choice_scale(*choice);
+  return status;
 }
 
 /* ---- the passes that are needed ---- */
@@ -46,11 +39,10 @@ typedef struct plan {
 } plan;
 
 static plan plan_of(const cpb_map_fit_options *o) {
-  cpb_scale_wish wish = wish_of(o);
   bool mean = o->centring == CPB_CENTRE_MEAN, sampled = o->s == 0 && cpb_goal_is_sampled(o->goal);
   plan p = {.statistics = mean || sampled || o->whiten};
-  p.norms = mean && !o->whiten && cpb_wish_takes_norms(&wish);
-  p.lengths = !p.norms && cpb_wish_takes_norms(&wish);
+  p.norms = mean && !o->whiten && cpb_scale_takes_norms(o->s, o->goal);
+  p.lengths = !p.norms && cpb_scale_takes_norms(o->s, o->goal);
   return p;
 }
 
@@ -120,7 +112,6 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
 
 /* Chooses s from the statistics; with whitening the sample is transformed first, W(x-m). */
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_scale_wish wish = wish_of(&f->o);
   cpb_view sample = f->facts.sample;
   cpb_exec_part part;
   const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, 1);
@@ -134,21 +125,9 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   }
   const double *center = f->W == NULL ? f->center : NULL;
   if (status == CPB_OK)
-    status = cpb_wish_choose(&wish, &f->facts, sample, center, &f->report.choice, &f->s, exec, error);
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, sample, center, &f->report.choice,
+                           &f->s, exec, error);
   free(whitened);
-  return status;
-}
-
-static void take_median(void *arg, const double *norms, size_t count) {
-  cpb_fine_median_take(arg, norms, count);
-}
-
-static cpb_status find_median(fitting *f, cpb_norm_fit *norms, double *median, cpb_error *error) {
-  cpb_fine_median fine;
-  cpb_status status = cpb_fine_median_init(&fine, norms, error);
-  if (status == CPB_OK) status = cpb_norm_fit_again(norms, &f->passes, take_median, &fine, error);
-  if (status == CPB_OK) *median = cpb_fine_median_value(&fine);
-  cpb_fine_median_free(&fine);
   return status;
 }
 
@@ -158,12 +137,13 @@ static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *e
                                  .norm_mean = cpb_norm_fit_mean(norms),
                                  .norm_median = NAN,
                                  .norm_max = norms->sketch.moments.high[0]};
-  cpb_status status =
-      f->o.goal == CPB_GOAL_MEDIAN ? find_median(f, norms, &facts.norm_median, error) : CPB_OK;
-  cpb_scale_wish wish = wish_of(&f->o);
+  cpb_status status = f->o.goal == CPB_GOAL_MEDIAN
+                          ? cpb_norm_fit_median(norms, &f->passes, NULL, &facts.norm_median, error)
+                          : CPB_OK;
   cpb_choice *choice = NULL;
   cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
-  if (status == CPB_OK) status = cpb_wish_choose(&wish, &facts, none, NULL, &choice, &f->s, NULL, error);
+  if (status == CPB_OK)
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, &choice, &f->s, NULL, error);
   cpb_choice_free(choice);
   return status;
 }
@@ -172,8 +152,7 @@ static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *e
 static cpb_status find_lengths(fitting *f, cpb_error *error) {
   cpb_norm_fit norms;
   f->passes.skip_bad = f->o.skip_bad;
-  cpb_status status = cpb_norm_fit_init(&norms, f->center, f->W, error);
-  if (status == CPB_OK) status = cpb_norm_fit_run(&norms, &f->passes, error);
+  cpb_status status = cpb_norm_fit_run(&norms, f->center, f->W, &f->passes, error);
   if (status == CPB_OK) status = scale_from_norms(f, &norms, error);
   f->report.rows = norms.sketch.count;
   f->report.bad_rows = norms.nan_rows + norms.inf_rows;
@@ -238,56 +217,51 @@ static cpb_status fit_flat(fitting *f, cpb_map **map, cpb_error *error) {
 typedef struct direction_pass {
   size_t d;
   cpb_column_sums whole, piece[CPB_PASS_SLOTS];
-  double *rows[CPB_PASS_SLOTS]; /* of a block, divided by their norms */
-  uint64_t count, bad, good_of[CPB_PASS_SLOTS], bad_of[CPB_PASS_SLOTS];
+  uint64_t count, bad, good_of[CPB_PASS_SLOTS];
 } direction_pass;
 
-static cpb_status look_directions(void *arg, size_t slot, cpb_view rows, uint64_t first,
-                                  cpb_first_fault *fault, cpb_error *error) {
+/* Sums the rows divided by their norms. */
+static cpb_status look_directions(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   (void)error;
   direction_pass *p = arg;
   const cpb_loops *loops = cpb_loops_here();
-  cpb_ruler ruler = {.loops = loops, .x = rows, .sign = 1};
+  cpb_ruler ruler = {.loops = loops, .x = slot->rows, .sign = 1};
+  cpb_column_sums *piece = &p->piece[slot->number];
   size_t good = 0;
-  for (size_t i = 0; i < rows.rows; i++) {
-    double norm, *u = p->rows[slot] + good * p->d;
+  for (size_t i = 0; i < slot->rows.rows; i++) {
+    double norm, *u = slot->room + good * p->d;
     int bad = cpb_ruler_length(&ruler, i, &norm);
     if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
-    if (bad != 0) cpb_first_fault_meet(fault, (size_t)(first + i), (cpb_fault)bad);
-    if (bad != 0) continue;
-    for (size_t k = 0; k < p->d; k++) u[k] = cpb_view_at(rows, i, k) / norm;
+    if (bad != 0) {
+      cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
+      continue;
+    }
+    for (size_t k = 0; k < p->d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;
     good++;
   }
-  p->good_of[slot] = good;
-  p->bad_of[slot] = rows.rows - good;
-  cpb_column_sums_clear(&p->piece[slot]);
-  cpb_column_sums_add(&p->piece[slot], loops, cpb_rows(p->rows[slot], CPB_F64, good, p->d));
+  p->good_of[slot->number] = good;
+  cpb_column_sums_clear(piece);
+  cpb_column_sums_add(piece, loops, cpb_rows(slot->room, CPB_F64, good, p->d));
   return CPB_OK;
 }
 
-static cpb_status gather_directions(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  (void)rows, (void)error;
+static cpb_status gather_directions(void *arg, const cpb_slot *slot, cpb_error *error) {
+  (void)error;
   direction_pass *p = arg;
-  cpb_column_sums_merge(&p->whole, &p->piece[slot]);
-  p->count += p->good_of[slot];
-  p->bad += p->bad_of[slot];
+  cpb_column_sums_merge(&p->whole, &p->piece[slot->number]);
+  p->count += p->good_of[slot->number];
+  p->bad += slot->rows.rows - p->good_of[slot->number];
   return CPB_OK;
 }
 
 static cpb_status sum_directions(fitting *f, direction_pass *p, cpb_error *error) {
-  cpb_pass pass = {.arg = p, .look = look_directions, .gather = gather_directions};
-  size_t room = cpb_pass_block_rows(f->passes.source, &pass) * p->d;
-  double *memory = calloc(CPB_PASS_SLOTS * room, sizeof *memory);
-  cpb_status status = memory == NULL ? cpb_fail_memory(error, "blocks of %zu columns", p->d)
-                                     : cpb_column_sums_new(&p->whole, p->d, error);
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS && status == CPB_OK; slot++) {
-    p->rows[slot] = memory + slot * room;
+  cpb_pass pass = {.arg = p, .per_row = p->d, .look = look_directions, .gather = gather_directions};
+  cpb_status status = cpb_column_sums_new(&p->whole, p->d, error);
+  for (size_t slot = 0; slot < CPB_PASS_SLOTS && status == CPB_OK; slot++)
     status = cpb_column_sums_new(&p->piece[slot], p->d, error);
-  }
   f->passes.skip_bad = f->o.skip_bad;
   if (status == CPB_OK) status = cpb_pass_run(&f->passes, &pass, error);
   for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) cpb_column_sums_free(&p->piece[slot]);
-  free(memory);
   return status;
 }
 

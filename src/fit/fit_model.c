@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
+#include "loop/chunk.h"
 #include "learn/piece_rounds.h"
 #include "learn/smo.h"
 
@@ -17,28 +18,27 @@
 
 typedef struct score_pass {
   const cpb_model *model;
-  double *block[CPB_PASS_SLOTS];
   double *scores;
   size_t count, room;
 } score_pass;
 
-static cpb_status look_scores(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                              cpb_error *error) {
+static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   (void)fault;
-  score_pass *p = arg;
-  cpb_out out = cpb_rows_out(p->block[slot], CPB_F64, rows.rows, 1);
-  cpb_status status = cpb_model_scores(p->model, rows, out, NULL, error);
-  return status == CPB_EROW ? cpb_fail_later(error, first) : status;
+  const score_pass *p = arg;
+  cpb_out out = cpb_rows_out(slot->room, CPB_F64, slot->rows.rows, 1);
+  cpb_status status = cpb_model_scores(p->model, slot->rows, out, NULL, error);
+  return status == CPB_EROW ? cpb_fail_later(error, slot->first) : status;
 }
 
-static cpb_status gather_scores(void *arg, size_t slot, size_t rows, cpb_error *error) {
+static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
+  size_t rows = slot->rows.rows;
   if (p->count + rows > p->room) {
     p->room = 2 * (p->count + rows);
     if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
       return cpb_fail_memory(error, "%zu scores", p->room);
   }
-  memcpy(p->scores + p->count, p->block[slot], rows * sizeof *p->scores);
+  memcpy(p->scores + p->count, slot->room, rows * sizeof *p->scores);
   p->count += rows;
   return CPB_OK;
 }
@@ -47,19 +47,13 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
                                   const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
   score_pass p = {.model = model};
+  cpb_pass pass = {.arg = &p, .per_row = 1, .look = look_scores, .gather = gather_scores};
   if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
   if (count == NULL) return cpb_fail_missing(error, "count");
   *scores = NULL;
   *count = 0;
   cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
-  if (status != CPB_OK) return status;
-  cpb_pass pass = {.arg = &p, .look = look_scores, .gather = gather_scores};
-  size_t per_block = cpb_pass_block_rows(rows, &pass);
-  double *memory = calloc(CPB_PASS_SLOTS * per_block, sizeof *memory);
-  if (memory == NULL) return cpb_fail_memory(error, "the scores of a block");
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) p.block[slot] = memory + slot * per_block;
-  status = cpb_pass_run(&passes, &pass, error);
-  free(memory);
+  if (status == CPB_OK) status = cpb_pass_run(&passes, &pass, error);
   if (status != CPB_OK) {
     free(p.scores);
     return status;
@@ -83,10 +77,8 @@ typedef struct fitting {
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
   cpb_kept_source kept; /* what is read instead while they stream */
   cpb_memory memory;
-  void *held;                    /* memory of the rows */
-  double *W, *center;            /* NULL without whitening; in the unit of the data */
-  uint64_t *support;             /* the listed support vectors, .. */
-  double *multipliers, *vectors; /* .. their multipliers, and with a kernel they themselves */
+  void *held;         /* memory of the rows */
+  double *W, *center; /* NULL without whitening; in the unit of the data */
   double *scores;
   size_t count; /* of rows */
   cpb_balls balls;
@@ -131,63 +123,62 @@ static cpb_status whiten_rows(fitting *f, cpb_error *error) {
 
 /* ---- the kinds of fit ---- */
 
+void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report) {
+  model->radius = report->radius;
+  model->gap = report->gap;
+  model->lower_bound = report->lower_bound;
+  model->converged = report->converged;
+  model->support = report->support;
+}
+
+static void take_report(fitting *f, const cpb_svdd_report *report) {
+  if (f->o.nu > 0) f->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)f->o.method);
+  f->model.nu = f->o.nu;
+  f->report.iterations = report->iterations;
+  f->report.seconds = report->seconds;
+  cpb_model_take_report(&f->model, report);
+}
+
 static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
   size_t d = f->model.d;
   cpb_ball_options options;
   cpb_ball_report report = {.size = sizeof report};
   cpb_ball_options_init(&options, sizeof options);
   options.gap = f->o.gap;
-  f->support = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->support);
-  f->multipliers = cpb_memory_zeros(&f->memory, d + 1, sizeof *f->multipliers);
+  cpb_ball_out out = {f->center, cpb_memory_zeros(&f->memory, d + 1, sizeof *out.rows),
+                      cpb_memory_zeros(&f->memory, d + 1, sizeof *out.multipliers)};
   if (f->memory.failed) return no_memory(f, error);
-  cpb_ball_out out = {f->center, f->support, f->multipliers};
   cpb_source held = cpb_source_from_view(f->y);
   cpb_status status = cpb_enclosing_ball_stream(f->y.data == NULL ? f->passes.source : &held, &options, &out,
                                                 &report, f->exec, error);
   if (status != CPB_OK) return status;
-  f->model.radius = report.radius;
-  f->model.gap = report.gap;
-  f->model.lower_bound = report.lower_bound;
-  f->model.converged = report.converged;
-  f->model.support = f->model.listed = report.support;
-  f->report.iterations = report.passes;
-  f->report.seconds = report.seconds;
+  cpb_svdd_report found = cpb_report_of_ball(&report);
+  take_report(f, &found);
+  f->model.listed = report.support;
+  f->model.support_rows = out.rows;
+  f->model.multipliers = out.multipliers;
   return CPB_OK;
-}
-
-static void list_support(fitting *f, const double *a) {
-  size_t d = f->y.cols, at = 0;
-  for (size_t i = 0; i < f->y.rows; i++) {
-    if (!(a[i] > 0)) continue;
-    for (size_t k = 0; k < d && f->vectors != NULL; k++) f->vectors[at * d + k] = cpb_view_at(f->y, i, k);
-    f->support[at] = i;
-    f->multipliers[at++] = a[i];
-  }
 }
 
 /* Lists the support vectors, unless they are too many; a kernel needs them all. */
 static cpb_status keep_support(fitting *f, const double *a, cpb_error *error) {
-  size_t listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
+  size_t d = f->y.cols, at = 0, listed = has_kernel(f) || f->model.support <= LISTED ? f->model.support : 0;
   f->model.listed = listed;
   if (listed == 0) return CPB_OK;
-  f->support = cpb_memory_zeros(&f->memory, listed, sizeof *f->support);
-  f->multipliers = cpb_memory_zeros(&f->memory, listed, sizeof *f->multipliers);
-  if (has_kernel(f)) f->vectors = cpb_memory_zeros(&f->memory, listed, f->y.cols * sizeof *f->vectors);
+  uint64_t *rows = cpb_memory_take(&f->memory, listed, sizeof *rows);
+  double *multipliers = cpb_memory_take(&f->memory, listed, sizeof *multipliers), *vectors = NULL;
+  if (has_kernel(f)) vectors = cpb_memory_take(&f->memory, listed, d * sizeof *vectors);
   if (f->memory.failed) return no_memory(f, error);
-  list_support(f, a);
+  for (size_t i = 0; i < f->y.rows; i++) {
+    if (!(a[i] > 0)) continue;
+    if (vectors != NULL) cpb_row_widen(f->y, i, vectors + at * d);
+    rows[at] = i;
+    multipliers[at++] = a[i];
+  }
+  f->model.support_rows = rows;
+  f->model.multipliers = multipliers;
+  f->model.vectors = vectors;
   return CPB_OK;
-}
-
-static void take_report(fitting *f, const cpb_svdd_report *report) {
-  f->model.method = (cpb_model_method)(CPB_MODEL_EXACT + (int)f->o.method);
-  f->model.nu = f->o.nu;
-  f->model.radius = report->radius;
-  f->model.gap = report->gap;
-  f->model.lower_bound = report->lower_bound;
-  f->model.converged = report->converged;
-  f->model.support = report->support;
-  f->report.iterations = report->iterations;
-  f->report.seconds = report->seconds;
 }
 
 static cpb_status fit_svdd(fitting *f, cpb_error *error) {
@@ -252,15 +243,7 @@ static cpb_status fit_several(fitting *f, cpb_error *error) {
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
-  cpb_svdd_report first = {.radius = b->radius,
-                           .gap = b->gaps[0],
-                           .lower_bound = b->lower_bound,
-                           .converged = b->converged,
-                           .support = b->support,
-                           .iterations = b->iterations,
-                           .seconds = b->seconds};
-  take_report(f, &first);
-  if (f->o.nu == 0) f->model.method = CPB_MODEL_BALL;
+  take_report(f, &b->report);
   f->model.balls = b->count;
   f->model.centers = b->centers;
   f->model.ball_radii = b->radii;
@@ -276,9 +259,6 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   *model = NULL;
   f->model.center = has_kernel(f) ? NULL : f->center;
   f->model.whiten = f->W;
-  f->model.support_rows = f->support;
-  f->model.multipliers = f->multipliers;
-  f->model.vectors = f->vectors;
   return cpb_model_new(&f->model, model, error);
 }
 
@@ -336,19 +316,13 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status fit_stream(fitting *f, cpb_error *error) {
-  cpb_status status = fit_enclosing(f, error);
-  f->count = (size_t)f->kept.rows;
-  return status;
-}
-
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
   cpb_exec_part part;
   f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
-  cpb_status status = stream        ? fit_stream(f, error)
-                      : several(f)  ? fit_several(f, error)
+  cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
+  if (stream) f->count = (size_t)f->kept.rows;
   f->model.rows = f->count;
   if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
   if (status == CPB_OK && f->W != NULL && !several(f)) cpb_unwhiten(f->W, f->model.d, f->center);

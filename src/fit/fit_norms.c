@@ -9,118 +9,84 @@
 #include "core/fail.h"
 #include "core/sized.h"
 
-cpb_status cpb_norm_fit_init(cpb_norm_fit *fit, const double *center, const double *whiten,
-                             cpb_error *error) {
-  *fit = (cpb_norm_fit){.center = center, .whiten = whiten};
-  fit->kept = malloc(CPB_NORMS_KEPT * sizeof *fit->kept);
-  if (fit->kept == NULL) return cpb_fail_memory(error, "%d norms", (int)CPB_NORMS_KEPT);
-  return cpb_norm_sketch_init(&fit->sketch, error);
-}
+typedef void take_norms(void *arg, const double *norms, size_t count);
 
 void cpb_norm_fit_free(cpb_norm_fit *fit) {
   cpb_norm_sketch_free(&fit->sketch);
   free(fit->kept);
-  fit->kept = NULL;
 }
 
-/* ---- the norms of a block ---- */
+/* ---- the norms of all rows ---- */
 
 typedef struct norm_pass {
   cpb_norm_fit *fit;
-  double *norms[CPB_PASS_SLOTS]; /* of a block, the finite ones first */
-  size_t good[CPB_PASS_SLOTS];   /* and their number */
-  uint64_t nan_rows[CPB_PASS_SLOTS], inf_rows[CPB_PASS_SLOTS], first_bad[CPB_PASS_SLOTS];
-  double *scratch[CPB_PASS_SLOTS]; /* with W */
-  void (*take)(void *arg, const double *norms, size_t count);
+  take_norms *take; /* NULL: the sketch, the counts and the first norms are made */
   void *arg;
 } norm_pass;
 
-static void count_fault(norm_pass *p, size_t slot, uint64_t row, int fault) {
-  if (p->nan_rows[slot] + p->inf_rows[slot] == 0) p->first_bad[slot] = row;
-  *(fault == CPB_FAULT_NAN ? &p->nan_rows[slot] : &p->inf_rows[slot]) += 1;
-}
-
-static cpb_status look_norms(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                             cpb_error *error) {
+/* A row without a norm has NaN or inf in its place. */
+static cpb_status look_norms(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   (void)error;
-  norm_pass *p = arg;
-  double *norms = p->norms[slot], length;
+  const cpb_norm_fit *fit = ((const norm_pass *)arg)->fit;
+  double *norms = slot->room;
+  size_t n = slot->rows.rows;
   cpb_ruler ruler = {
-      .loops = cpb_loops_here(), .x = rows, .c = p->fit->center, .sign = 1, .W = p->fit->whiten};
-  p->good[slot] = 0;
-  p->nan_rows[slot] = p->inf_rows[slot] = 0;
-  if (p->fit->whiten != NULL)
-    cpb_whitened_norms(p->fit->whiten, rows, p->fit->center, p->scratch[slot], norms);
-  for (size_t i = 0; i < rows.rows; i++) {
-    int bad = 0;
-    length = norms[i]; /* of a whitened row; exact enough while in range */
-    if (p->fit->whiten == NULL || !(length > 1e-140 && length < 1e140))
-      bad = cpb_ruler_length(&ruler, i, &length);
-    if (bad == 0)
-      norms[p->good[slot]++] = length;
-    else {
-      count_fault(p, slot, first + i, bad);
-      cpb_first_fault_meet(fault, (size_t)(first + i), (cpb_fault)bad);
-    }
+      .loops = cpb_loops_here(), .x = slot->rows, .c = fit->center, .sign = 1, .W = fit->whiten};
+  if (fit->whiten != NULL) cpb_whitened_norms(fit->whiten, slot->rows, fit->center, norms + n, norms);
+  for (size_t i = 0; i < n; i++) {
+    bool known =
+        fit->whiten != NULL && norms[i] > 1e-140 && norms[i] < 1e140; /* exact enough in this range */
+    int bad = known ? 0 : cpb_ruler_length(&ruler, i, &norms[i]);
+    if (bad == 0) continue;
+    norms[i] = bad == CPB_FAULT_NAN ? NAN : INFINITY;
+    cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
   }
   return CPB_OK;
 }
 
-static void keep(cpb_norm_fit *fit, const double *norms, size_t count) {
-  size_t room = CPB_NORMS_KEPT - fit->kept_count;
-  if (count > room) count = room;
-  memcpy(fit->kept + fit->kept_count, norms, count * sizeof *norms);
-  fit->kept_count += count;
+static void count_bad(cpb_norm_fit *fit, uint64_t row, double norm) {
+  if (fit->nan_rows + fit->inf_rows == 0) fit->first_bad = row;
+  *(isnan(norm) ? &fit->nan_rows : &fit->inf_rows) += 1;
 }
 
-static cpb_status gather_norms(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  (void)rows;
-  norm_pass *p = arg;
+static cpb_status gather_norms(void *arg, const cpb_slot *slot, cpb_error *error) {
+  const norm_pass *p = arg;
   cpb_norm_fit *fit = p->fit;
+  double *norms = slot->room;
+  size_t good = 0, left = CPB_NORMS_KEPT - fit->kept_count;
+  for (size_t i = 0; i < slot->rows.rows; i++)
+    if (isfinite(norms[i]))
+      norms[good++] = norms[i];
+    else if (p->take == NULL)
+      count_bad(fit, slot->first + i, norms[i]);
   if (p->take != NULL) {
-    p->take(p->arg, p->norms[slot], p->good[slot]);
+    p->take(p->arg, norms, good);
     return CPB_OK;
   }
-  if (fit->nan_rows + fit->inf_rows == 0) fit->first_bad = p->first_bad[slot];
-  fit->nan_rows += p->nan_rows[slot];
-  fit->inf_rows += p->inf_rows[slot];
-  keep(fit, p->norms[slot], p->good[slot]);
-  return cpb_norm_sketch_add(&fit->sketch, cpb_loops_here(), p->norms[slot], p->good[slot], error);
+  size_t kept = good < left ? good : left;
+  memcpy(fit->kept + fit->kept_count, norms, kept * sizeof *norms);
+  fit->kept_count += kept;
+  return cpb_norm_sketch_add(&fit->sketch, cpb_loops_here(), norms, good, error);
 }
 
 static cpb_status run(norm_pass *p, cpb_passes *passes, cpb_error *error) {
-  cpb_pass pass = {.arg = p, .look = look_norms, .gather = gather_norms};
-  size_t per_block = cpb_pass_block_rows(passes->source, &pass), d = passes->source->cols;
-  size_t scratch = p->fit->whiten == NULL ? 0 : cpb_whitened_scratch(d);
-  double *memory = calloc(CPB_PASS_SLOTS * (per_block + scratch), sizeof *memory);
-  if (memory == NULL) return cpb_fail_memory(error, "the norms of a block");
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) {
-    p->norms[slot] = memory + slot * (per_block + scratch);
-    p->scratch[slot] = p->norms[slot] + per_block;
-  }
-  cpb_status status = cpb_pass_run(passes, &pass, error);
-  free(memory);
-  return status;
+  size_t scratch = p->fit->whiten == NULL ? 0 : cpb_whitened_scratch(passes->source->cols);
+  cpb_pass pass = {.arg = p, .per_row = 1, .more = scratch, .look = look_norms, .gather = gather_norms};
+  return cpb_pass_run(passes, &pass, error);
 }
 
-cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, cpb_passes *passes, cpb_error *error) {
+cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, const double *center, const double *whiten, cpb_passes *passes,
+                            cpb_error *error) {
   norm_pass p = {.fit = fit};
-  cpb_status status = run(&p, passes, error);
-  passes->bad_rows = fit->nan_rows + fit->inf_rows;
-  return status;
+  *fit = (cpb_norm_fit){.center = center, .whiten = whiten};
+  fit->kept = malloc(CPB_NORMS_KEPT * sizeof *fit->kept);
+  if (fit->kept == NULL) return cpb_fail_memory(error, "%d norms", (int)CPB_NORMS_KEPT);
+  cpb_status status = cpb_norm_sketch_init(&fit->sketch, error);
+  return status == CPB_OK ? run(&p, passes, error) : status;
 }
 
-/* Whether that needs no pass. */
-static bool norm_fit_kept_all(const cpb_norm_fit *fit) { return fit->kept_count == fit->sketch.count; }
-
-cpb_status cpb_norm_fit_again(cpb_norm_fit *fit, cpb_passes *passes,
-                              void (*take)(void *arg, const double *norms, size_t count), void *arg,
-                              cpb_error *error) {
-  norm_pass p = {.fit = fit, .take = take, .arg = arg};
-  if (!norm_fit_kept_all(fit)) return run(&p, passes, error);
-  take(arg, fit->kept, fit->kept_count);
-  return CPB_OK;
-}
+/* Whether all norms are stored, so that another look at them needs no pass. */
+static bool kept_all(const cpb_norm_fit *fit) { return fit->kept_count == fit->sketch.count; }
 
 double cpb_norm_fit_mean(cpb_norm_fit *fit) {
   return fit->sketch.count == 0 ? NAN : cpb_exact_mean(&fit->sketch.moments.sum[0], fit->sketch.count);
@@ -131,41 +97,46 @@ double cpb_norm_fit_mean(cpb_norm_fit *fit) {
 /* A bin of the sketch is subdivided by the next 17 bits of the mantissa. */
 enum { COARSE = 40, FINE = 23, FINE_BINS = 1 << (COARSE - FINE) };
 
-static uint64_t bits_of(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
+typedef struct fine_median {
+  uint64_t prefix; /* bits of the bin that holds the median */
+  uint64_t *bins;
+  cpb_norms_report *report; /* whose bars are counted, too; NULL: none */
+} fine_median;
+
+static uint64_t *bar_of(cpb_norms_report *r, double norm) {
+  size_t bar = 0;
+  while (bar + 1 < r->bars && norm >= r->edges[bar + 1]) bar++;
+  return &r->counts[bar];
 }
 
-cpb_status cpb_fine_median_init(cpb_fine_median *fine, const cpb_norm_fit *fit, cpb_error *error) {
-  const cpb_norm_sketch *sketch = &fit->sketch;
-  uint64_t rank = (sketch->count - 1) / 2;
-  uint32_t bin = cpb_norm_sketch_bin(sketch, &rank);
-  *fine = (cpb_fine_median){.prefix = bin,
-                            .rank = rank,
-                            .bins = calloc(FINE_BINS, sizeof *fine->bins),
-                            .low = sketch->moments.low[0],
-                            .high = sketch->moments.high[0]};
-  return fine->bins != NULL ? CPB_OK : cpb_fail_memory(error, "the median of norms");
-}
-
-void cpb_fine_median_free(cpb_fine_median *fine) { free(fine->bins); }
-
-void cpb_fine_median_take(cpb_fine_median *fine, const double *norms, size_t count) {
+static void take_fine(void *arg, const double *norms, size_t count) {
+  const fine_median *fine = arg;
   for (size_t i = 0; i < count; i++) {
-    uint64_t bits = bits_of(norms[i] + 0.0);
+    double norm = norms[i] + 0.0;
+    uint64_t bits;
+    memcpy(&bits, &norm, sizeof bits);
     if (bits >> COARSE == fine->prefix) fine->bins[bits >> FINE & (FINE_BINS - 1)]++;
+    if (fine->report != NULL) *bar_of(fine->report, norms[i]) += 1;
   }
 }
 
-double cpb_fine_median_value(const cpb_fine_median *fine) {
-  uint64_t bin = 0, rank = fine->rank;
-  for (; bin + 1 < FINE_BINS && rank >= fine->bins[bin]; bin++) rank -= fine->bins[bin];
-  uint64_t bits = ((fine->prefix << (COARSE - FINE) | bin) << FINE) + ((uint64_t)1 << (FINE - 1));
-  double middle;
-  memcpy(&middle, &bits, sizeof middle);
+cpb_status cpb_norm_fit_median(cpb_norm_fit *fit, cpb_passes *passes, cpb_norms_report *report,
+                               double *median, cpb_error *error) {
+  uint64_t rank = (fit->sketch.count - 1) / 2, bin = 0, bits;
+  fine_median fine = {.prefix = cpb_norm_sketch_bin(&fit->sketch, &rank),
+                      .bins = calloc(FINE_BINS, sizeof *fine.bins),
+                      .report = report};
+  norm_pass p = {.fit = fit, .take = take_fine, .arg = &fine};
+  if (fine.bins == NULL) return cpb_fail_memory(error, "the median of norms");
+  cpb_status status = kept_all(fit) ? CPB_OK : run(&p, passes, error);
+  if (kept_all(fit)) take_fine(&fine, fit->kept, fit->kept_count);
+  for (; bin + 1 < FINE_BINS && rank >= fine.bins[bin]; bin++) rank -= fine.bins[bin];
+  bits = ((fine.prefix << (COARSE - FINE) | bin) << FINE) + ((uint64_t)1 << (FINE - 1));
+  memcpy(median, &bits, sizeof bits);
   /* The extremes are known exactly, and a bin may extend beyond them. */
-  return fmin(fmax(middle, fine->low), fine->high);
+  *median = fmin(fmax(*median, fit->sketch.moments.low[0]), fit->sketch.moments.high[0]);
+  free(fine.bins);
+  return status;
 }
 
 /* The distribution of row norms: extremes, mean, median, a histogram. */
@@ -187,38 +158,10 @@ static void set_edges(cpb_norms_report *r, size_t bars) {
   r->edges[r->bars] = high;
 }
 
-static uint64_t *bar_of(cpb_norms_report *r, double norm) {
-  size_t bar = 0;
-  while (bar + 1 < r->bars && norm >= r->edges[bar + 1]) bar++;
-  return &r->counts[bar];
-}
-
 /* From one pass: bins are assigned to bars by their middles. */
 static void count_bin(void *arg, double middle, uint64_t count) {
   cpb_norms_report *r = arg;
   *bar_of(r, fmin(fmax(middle, r->min), r->max)) += count;
-}
-
-typedef struct second_look {
-  cpb_norms_report *report;
-  cpb_fine_median fine;
-} second_look;
-
-static void look_again(void *arg, const double *norms, size_t count) {
-  second_look *look = arg;
-  for (size_t i = 0; i < count; i++) *bar_of(look->report, norms[i]) += 1;
-  cpb_fine_median_take(&look->fine, norms, count);
-}
-
-/* Bars and the last digits of the median, from the norms themselves. */
-static cpb_status count_norms(cpb_norm_fit *norms, cpb_passes *passes, cpb_norms_report *r,
-                              cpb_error *error) {
-  second_look look = {.report = r};
-  cpb_status status = cpb_fine_median_init(&look.fine, norms, error);
-  if (status == CPB_OK) status = cpb_norm_fit_again(norms, passes, look_again, &look, error);
-  if (status == CPB_OK) r->median = cpb_fine_median_value(&look.fine);
-  cpb_fine_median_free(&look.fine);
-  return status;
 }
 
 static cpb_status describe(cpb_norm_fit *norms, cpb_passes *passes, size_t bars, cpb_norms_report *r,
@@ -234,8 +177,8 @@ static cpb_status describe(cpb_norm_fit *norms, cpb_passes *passes, size_t bars,
   r->mean = cpb_norm_fit_mean(norms);
   r->median = fmin(fmax(cpb_norm_sketch_rank(sketch, (sketch->count - 1) / 2), r->min), r->max);
   set_edges(r, bars == 0 ? 1 : bars);
-  r->exact = norm_fit_kept_all(norms) || (bars > 0 && passes->source->rewind(passes->source, NULL) == CPB_OK);
-  if (r->exact) return count_norms(norms, passes, r, error);
+  r->exact = kept_all(norms) || (bars > 0 && passes->source->rewind(passes->source, NULL) == CPB_OK);
+  if (r->exact) return cpb_norm_fit_median(norms, passes, r, &r->median, error);
   cpb_norm_sketch_each(sketch, count_bin, r);
   return CPB_OK;
 }
@@ -253,8 +196,7 @@ cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
     return cpb_fail_count(error, "bars", o.bars, "bars must be at most %zu",
                           sizeof found.counts / sizeof *found.counts);
   passes.skip_bad = true;
-  status = cpb_norm_fit_init(&norms, o.center, NULL, error);
-  if (status == CPB_OK) status = cpb_norm_fit_run(&norms, &passes, error);
+  status = cpb_norm_fit_run(&norms, o.center, NULL, &passes, error);
   if (status == CPB_OK) status = describe(&norms, &passes, o.bars, &found, error);
   cpb_norm_fit_free(&norms);
   if (status == CPB_OK) cpb_sized_give(report, &found, sizeof found);

@@ -11,6 +11,7 @@
 #include "capball/map.h"
 #include "capball/status.h"
 #include "capball/view.h"
+#include "core/memory.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "scale/norm_sketch.h"
@@ -26,12 +27,11 @@ typedef struct cpb_passes {
   cpb_source *source;
   const char *name; /* the name of the caller's argument: "rows", or "base" .. */
   const cpb_exec *exec;
-  bool skip_bad;     /* skip rows without a result; else the first one ends the pass */
-  double from, to;   /* the range of the whole call's progress that the passes cover */
-  unsigned planned;  /* number of passes in that range */
-  unsigned done;     /* passes so far */
-  uint64_t rows;     /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
-  uint64_t bad_rows; /* skipped by the last pass */
+  bool skip_bad;    /* skip rows without a result; else the first one ends the pass */
+  double from, to;  /* the range of the whole call's progress that the passes cover */
+  unsigned planned; /* number of passes in that range */
+  unsigned done;    /* passes so far */
+  uint64_t rows;    /* of a pass; CPB_ROWS_UNKNOWN until one has counted them */
 } cpb_passes;
 
 /* The whole call is `planned` passes; `to` may be lowered if other work follows. EINVAL, ESHAPE and EDTYPE for an
@@ -45,26 +45,32 @@ cpb_status cpb_check_source_cols(const cpb_source *source, const char *name, siz
 /* "there are no rows to fit to" */
 cpb_status cpb_fail_no_rows(cpb_error *error);
 
+/* A block of rows in progress. */
+typedef struct cpb_slot {
+  size_t number;  /* below CPB_PASS_SLOTS */
+  cpb_view rows;  /* f32 to i8 */
+  uint64_t first; /* the number of their first row in the source */
+  double *room;   /* as cpb_pass demands */
+} cpb_slot;
+
 typedef struct cpb_pass {
   void *arg;
-  size_t block_bytes; /* approximate size of a block; 0: 256 KiB */
-  /* Processes rows first, first+1, .. of the source, f32 to i8, and stores what it found in slot `slot`; called on
-   * any thread. Rows without a result are reported to `fault` with their number in the source. */
-  cpb_status (*look)(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                     cpb_error *error);
-  /* Takes over slot `slot`, in order, on the calling thread. */
-  cpb_status (*gather)(void *arg, size_t slot, size_t rows, cpb_error *error);
+  size_t block_bytes;   /* approximate size of a block; 0: 256 KiB */
+  size_t per_row, more; /* the numbers in `room`: for every row of a block, and in addition */
+  /* Processes a block, on any thread; NULL: nothing to do. Rows without a result are reported to `fault` with their
+   * number in the source. */
+  cpb_status (*look)(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error);
+  /* Takes over what was found, in order, on the calling thread. */
+  cpb_status (*gather)(void *arg, const cpb_slot *slot, cpb_error *error);
 } cpb_pass;
 
-/* The maximal number of rows passed to `look`. */
-size_t cpb_pass_block_rows(const cpb_source *source, const cpb_pass *pass);
 cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *error);
 
-/* The element type of the rows passed to `look`: wide integers are converted to doubles. */
+/* The element type of the blocks: wide integers are converted to doubles. */
 cpb_dtype cpb_pass_dtype(const cpb_source *source);
 
 /* Reports the first row with NaN or inf, for use in `look`. */
-void cpb_meet_faults(cpb_view rows, uint64_t first, cpb_first_fault *fault);
+void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault);
 
 /* All rows of a source in one view, f32 to i8; *owned is their memory, which the caller frees: NULL if the source
  * has them in memory and lends them. */
@@ -72,13 +78,17 @@ cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb
 
 /* ---- Caches the rows of a source of unknown length, as long as they are few, so that text is parsed only once. ---- */
 
+typedef struct cpb_row_buffer {
+  char *data;
+  size_t row_bytes, rows, room; /* rows */
+} cpb_row_buffer;
+
 typedef struct cpb_kept_source {
   cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
   uint64_t rows; /* of the last pass that read `of` */
   bool keeping;
-  char *data;
-  size_t row_bytes, used, room; /* bytes */
+  cpb_row_buffer cache;
 } cpb_kept_source;
 
 void cpb_kept_source_init(cpb_kept_source *kept, cpb_source *of);
@@ -141,64 +151,44 @@ typedef struct cpb_norm_fit {
 
 enum { CPB_NORMS_KEPT = 1 << 20 };
 
-cpb_status cpb_norm_fit_init(cpb_norm_fit *fit, const double *center, const double *whiten, cpb_error *error);
+/* One pass; the norms are freed in any case. */
+cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, const double *center, const double *whiten, cpb_passes *passes,
+                            cpb_error *error);
 void cpb_norm_fit_free(cpb_norm_fit *fit);
 
-/* One pass: sketch, counts, the first norms. */
-cpb_status cpb_norm_fit_run(cpb_norm_fit *fit, cpb_passes *passes, cpb_error *error);
-
-/* Iterates over every finite norm again, from the stored ones if these are all, else by another pass. */
-cpb_status cpb_norm_fit_again(cpb_norm_fit *fit, cpb_passes *passes,
-                              void (*take)(void *arg, const double *norms, size_t count), void *arg,
-                              cpb_error *error);
 double cpb_norm_fit_mean(cpb_norm_fit *fit);
 
-/* The norm of the lower middle rank, within 2^-13 of itself by the sketch alone; `refined` by cpb_norm_fit_again
- * into `fine`, within 2^-30. */
-typedef struct cpb_fine_median {
-  uint64_t prefix, rank; /* bits of the bin that holds the median, and its rank inside */
-  uint64_t *bins;
-  double low, high; /* of all norms */
-} cpb_fine_median;
-
-cpb_status cpb_fine_median_init(cpb_fine_median *fine, const cpb_norm_fit *fit, cpb_error *error);
-void cpb_fine_median_take(cpb_fine_median *fine, const double *norms, size_t count);
-double cpb_fine_median_value(const cpb_fine_median *fine);
-void cpb_fine_median_free(cpb_fine_median *fine);
+/* The norm of the lower middle rank within 2^-30 of itself, from the stored norms if these are all, else by another
+ * pass, which also counts the bars of a report unless it is NULL. */
+cpb_status cpb_norm_fit_median(cpb_norm_fit *fit, cpb_passes *passes, cpb_norms_report *report,
+                               double *median, cpb_error *error);
 
 /* ---- The scale that a goal asks for, for the fits that choose one. ---- */
-
-/* What the caller specifies about the scale. */
-typedef struct cpb_scale_wish {
-  double s; /* 0: by the goal */
-  cpb_goal goal;
-  double target;
-  size_t k;
-} cpb_scale_wish;
 
 /* Goals that need only a sample; the others need the norms of all rows. */
 static inline bool cpb_goal_is_sampled(cpb_goal goal) {
   return goal == CPB_GOAL_SPREAD || goal == CPB_GOAL_RECALL;
 }
 
-static inline bool cpb_wish_takes_norms(const cpb_scale_wish *wish) {
-  return wish->s == 0 && !cpb_goal_is_sampled(wish->goal);
+/* Whether the scale, 0 if the goal decides, comes from the norms of all rows. */
+static inline bool cpb_scale_takes_norms(double s, cpb_goal goal) {
+  return s == 0 && !cpb_goal_is_sampled(goal);
 }
 
 /* Chooses by the goal, from the norms of `facts` or the sample about `center`. Sets *choice, and s. */
-cpb_status cpb_wish_choose(const cpb_scale_wish *wish, const cpb_statistics_result *facts, cpb_view sample,
-                           const double *center, cpb_choice **choice, double *s, const cpb_exec *exec,
-                           cpb_error *error);
+cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_statistics_result *facts,
+                         cpb_view sample, const double *center, cpb_choice **choice, double *s,
+                         const cpb_exec *exec, cpb_error *error);
 
 /* ---- T10 T11: several balls of one radius, for rows that lie in several clouds. ---- */
 
 /* Balls as cpb_model_options has them, the one of the most rows first, and what their fits took. */
 typedef struct cpb_balls {
-  size_t count, d, support, iterations;
+  size_t count, d;
   double *centers, *radii, *gaps; /* centres in the unit of y */
   uint64_t *rows;
-  double radius, lower_bound, seconds; /* radius: of all; lower_bound: of the first */
-  bool converged;
+  cpb_svdd_report report; /* of all; gap and lower_bound of the first */
+  cpb_memory memory;
 } cpb_balls;
 
 void cpb_balls_free(cpb_balls *balls);
@@ -218,6 +208,19 @@ cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
 /* ---- Shared by models from rows and models from pieces. ---- */
+
+static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
+  return (cpb_svdd_report){.radius = of->radius,
+                           .gap = of->gap,
+                           .lower_bound = of->lower_bound,
+                           .seconds = of->seconds,
+                           .support = of->support,
+                           .iterations = of->passes,
+                           .converged = of->converged};
+}
+
+/* Takes radius, gap, lower bound, convergence and the number of support vectors. */
+void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report);
 
 enum { CPB_MODEL_QUANTILES = 1001 };
 

@@ -35,11 +35,9 @@ cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows
   cpb_model_options_init(&o, sizeof o);
   o.d = d;
   o.rows = rows;
-  o.radius = report.radius;
-  o.gap = report.gap;
-  o.lower_bound = report.lower_bound;
-  o.converged = report.converged;
-  o.support = o.listed = report.support;
+  cpb_svdd_report found = cpb_report_of_ball(&report);
+  cpb_model_take_report(&o, &found);
+  o.listed = report.support;
   o.center = out.center;
   o.support_rows = out.rows;
   o.multipliers = out.multipliers;
@@ -63,10 +61,8 @@ cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows
   o.method = CPB_MODEL_EXACT;
   o.nu = from->options.nu;
   o.center = center;
-  o.radius = report.radius;
-  o.gap = report.gap;
-  o.lower_bound = report.lower_bound;
-  o.converged = report.converged;
+  cpb_model_take_report(&o, &report);
+  o.support = 0; /* the pieces have them */
   if (status == CPB_OK) status = make_model(&o, scores, count, model, error);
   free(center);
   return status;

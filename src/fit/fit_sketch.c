@@ -15,13 +15,8 @@ typedef struct fitting {
   cpb_sketch_fit_report report;
 } fitting;
 
-static cpb_scale_wish wish_of(const cpb_sketch_fit_options *o) {
-  return (cpb_scale_wish){o->s, o->goal, o->target, o->k};
-}
-
 static bool takes_norms(const cpb_sketch_fit_options *o) {
-  cpb_scale_wish wish = wish_of(o);
-  return o->map == NULL && cpb_wish_takes_norms(&wish);
+  return o->map == NULL && cpb_scale_takes_norms(o->s, o->goal);
 }
 
 static cpb_status take_map(fitting *f, const cpb_source *rows, cpb_error *error) {
@@ -57,15 +52,14 @@ static cpb_status gather(fitting *f, cpb_error *error) {
 }
 
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_scale_wish wish = wish_of(&f->o);
   cpb_choice *choice = NULL;
   cpb_exec_part part;
   const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, f->passes.to + 0.1);
   f->training.center = f->facts.mean;
   f->training.s = f->o.s;
   if (f->o.s != 0) return CPB_OK;
-  cpb_status status =
-      cpb_wish_choose(&wish, &f->facts, f->facts.sample, f->facts.mean, &choice, &f->training.s, exec, error);
+  cpb_status status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, f->facts.sample, f->facts.mean,
+                                    &choice, &f->training.s, exec, error);
   cpb_choice_free(choice);
   if (f->training.kind == CPB_SKETCH_PRINCIPAL) f->training.s *= 2; /* S is then nearly linear on most rows */
   return status;
@@ -77,14 +71,6 @@ static cpb_status train(fitting *f, cpb_sketch **sketch, cpb_error *error) {
   if (status != CPB_OK) return status;
   return cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
                           cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
-}
-
-static cpb_status fit(fitting *f, cpb_sketch **sketch, cpb_error *error) {
-  cpb_status status = f->o.map != NULL ? take_map(f, f->passes.source, error) : CPB_OK;
-  if (status == CPB_OK) status = gather(f, error);
-  if (status == CPB_OK) status = train(f, sketch, error);
-  cpb_statistics_free(f->statistics);
-  return status;
 }
 
 static cpb_status begin(fitting *f, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
@@ -107,7 +93,10 @@ cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *option
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, takes_norms(&f.o) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.passes.to = 0.3;
-  status = fit(&f, sketch, error);
+  status = f.o.map != NULL ? take_map(&f, rows, error) : CPB_OK;
+  if (status == CPB_OK) status = gather(&f, error);
+  if (status == CPB_OK) status = train(&f, sketch, error);
+  cpb_statistics_free(f.statistics);
   if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);
   return status;
 }

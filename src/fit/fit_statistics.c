@@ -17,20 +17,19 @@ typedef struct gathering {
   cpb_statistics *piece[CPB_PASS_SLOTS];
 } gathering;
 
-static cpb_status look(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                       cpb_error *error) {
-  gathering *g = arg;
-  cpb_status status = cpb_statistics_update(g->piece[slot], rows, g->first_id + first, error);
-  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(g->piece[slot]) > 0)
-    cpb_meet_faults(rows, first, fault);
+static cpb_status look(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+  const gathering *g = arg;
+  cpb_statistics *piece = g->piece[slot->number];
+  cpb_status status = cpb_statistics_update(piece, slot->rows, g->first_id + slot->first, error);
+  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(piece) > 0) cpb_meet_faults(slot, fault);
   return status;
 }
 
-static cpb_status gather(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  (void)rows;
-  gathering *g = arg;
-  cpb_status status = cpb_statistics_merge(g->whole, g->piece[slot], error);
-  return status == CPB_OK ? cpb_statistics_restart(g->piece[slot], g->whole, error) : status;
+static cpb_status gather(void *arg, const cpb_slot *slot, cpb_error *error) {
+  const gathering *g = arg;
+  cpb_statistics *piece = g->piece[slot->number];
+  cpb_status status = cpb_statistics_merge(g->whole, piece, error);
+  return status == CPB_OK ? cpb_statistics_restart(piece, g->whole, error) : status;
 }
 
 static cpb_status make_pieces(gathering *g, cpb_error *error) {
@@ -90,10 +89,7 @@ static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_op
 cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
                               cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
   cpb_status status = gather_columns(passes, options, statistics, error);
-  if (status != CPB_OK) return status;
-  status = cpb_gathered(*statistics, facts, error);
-  passes->bad_rows = facts->nan_rows + facts->inf_rows;
-  return status;
+  return status == CPB_OK ? cpb_gathered(*statistics, facts, error) : status;
 }
 
 cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
@@ -142,12 +138,6 @@ static size_t finite_numbers(cpb_view rows, size_t column, double *numbers) {
   return count;
 }
 
-static double mean_of(const double *numbers, size_t count) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += numbers[i];
-  return sum / (double)count;
-}
-
 static double deviation_of(const double *numbers, size_t count, double mean) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += (numbers[i] - mean) * (numbers[i] - mean);
@@ -156,7 +146,7 @@ static double deviation_of(const double *numbers, size_t count, double mean) {
 
 static void describe(cpb_view rows, size_t column, double *numbers, const cpb_column_facts *facts) {
   size_t count = finite_numbers(rows, column, numbers);
-  double mean = count == 0 ? NAN : mean_of(numbers, count);
+  double mean = count == 0 ? NAN : cpb_mean(numbers, count);
   if (facts->mean != NULL) facts->mean[column] = mean;
   if (facts->deviation != NULL)
     facts->deviation[column] = count == 0 ? NAN : deviation_of(numbers, count, mean);

@@ -8,23 +8,12 @@
 static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transform_options *options,
                                cpb_error *error) {
   cpb_norm_fit norms;
-  cpb_status status = cpb_norm_fit_init(&norms, options->center, NULL, error);
-  if (status == CPB_OK) status = cpb_norm_fit_run(&norms, passes, error);
+  cpb_status status = cpb_norm_fit_run(&norms, options->center, NULL, passes, error);
   if (norms.sketch.count > 0) options->max_norm = norms.sketch.moments.high[0];
   cpb_norm_fit_free(&norms);
   if (status == CPB_OK && !(options->max_norm > 0))
     return cpb_fail(error, CPB_WHY_NO_SCALE, "base", "the largest norm%s is %g, no scale for transform %s",
                     options->center != NULL ? " about the mean" : "", options->max_norm, name);
-  return status;
-}
-
-/* *statistics owns the centre. */
-static cpb_status find_center(cpb_passes *passes, cpb_transform_options *options, cpb_statistics **statistics,
-                              cpb_error *error) {
-  cpb_statistics_fit_options gathering = {.skip_bad = passes->skip_bad};
-  cpb_statistics_result facts;
-  cpb_status status = cpb_gather_columns(passes, &gathering, statistics, &facts, error);
-  if (status == CPB_OK) options->center = facts.mean;
   return status;
 }
 
@@ -44,7 +33,7 @@ static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **tr
 cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
                              cpb_transform **transform, const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  cpb_statistics *statistics = NULL;
+  cpb_statistics *statistics = NULL; /* owns the centre */
   cpb_transform_options options;
   cpb_transform_facts facts = cpb_transform_about(kind);
   if (transform == NULL) return cpb_fail_missing(error, "transform");
@@ -58,7 +47,12 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   options.kind = kind;
   options.d = base->cols;
   options.columns = cpb_source_names(base);
-  if (facts.centred) status = find_center(&passes, &options, &statistics, error);
+  if (facts.centred) {
+    cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
+    cpb_statistics_result found;
+    status = cpb_gather_columns(&passes, &gathering, &statistics, &found, error);
+    if (status == CPB_OK) options.center = found.mean;
+  }
   if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);
   if (status == CPB_OK) status = cpb_transform_new(&options, transform, error);
   cpb_statistics_free(statistics);

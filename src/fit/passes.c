@@ -5,6 +5,7 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 
 static bool is_wide(cpb_dtype dtype) { return dtype == CPB_I32 || dtype == CPB_I64; }
@@ -51,50 +52,45 @@ typedef struct wave {
   size_t per_block;
   double *wide; /* space for the blocks of a wave as doubles, if they must be converted */
   cpb_first_fault fault;
+  cpb_slot slots[CPB_PASS_SLOTS];
   cpb_status status[CPB_PASS_SLOTS];
   cpb_error errors[CPB_PASS_SLOTS];
 } wave;
 
-size_t cpb_pass_block_rows(const cpb_source *source, const cpb_pass *pass) {
+static size_t block_rows(const cpb_source *source, const cpb_pass *pass) {
   size_t bytes = pass->block_bytes == 0 ? (size_t)1 << 18 : pass->block_bytes;
   size_t rows = bytes / (source->cols * cpb_dtype_size(source->dtype));
   return rows == 0 ? 1 : rows;
 }
 
-static cpb_view widened(cpb_view rows, double *to) {
-  cpb_view_widen(rows, to);
-  return cpb_rows(to, CPB_F64, rows.rows, rows.cols);
-}
-
-static void look_at_block(void *arg, size_t slot, size_t first, size_t count) {
+static void look_at_block(void *arg, size_t number, size_t first, size_t count) {
   wave *w = arg;
-  cpb_view rows = cpb_view_slice(w->rows, first, count);
-  if (w->wide != NULL) rows = widened(rows, w->wide + first * rows.cols);
-  w->status[slot] = w->pass->look(w->pass->arg, slot, rows, w->first + first, &w->fault, &w->errors[slot]);
+  cpb_slot *slot = &w->slots[number];
+  slot->rows = cpb_view_slice(w->rows, first, count);
+  slot->first = w->first + first;
+  if (w->wide != NULL) {
+    double *to = w->wide + first * slot->rows.cols;
+    cpb_view_widen(slot->rows, to);
+    slot->rows = cpb_rows(to, CPB_F64, count, slot->rows.cols);
+  }
+  w->status[number] =
+      w->pass->look == NULL ? CPB_OK : w->pass->look(w->pass->arg, slot, &w->fault, &w->errors[number]);
 }
 
-static cpb_status gather_blocks(wave *w, const cpb_blocks *blocks, cpb_error *error) {
-  for (size_t slot = 0; slot < cpb_blocks_count(blocks); slot++) {
-    if (w->status[slot] != CPB_OK) {
-      if (error != NULL) *error = w->errors[slot];
-      return w->status[slot];
-    }
-    size_t left = w->rows.rows - slot * w->per_block;
-    cpb_status status = w->pass->gather(w->pass->arg, slot, left < w->per_block ? left : w->per_block, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
+static cpb_status gather_blocks(wave *w, size_t count, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < count && status == CPB_OK; i++)
+    status = w->status[i] != CPB_OK ? cpb_fail_again(error, &w->errors[i])
+                                    : w->pass->gather(w->pass->arg, &w->slots[i], error);
+  return status;
 }
 
 static cpb_status run_wave(const cpb_passes *passes, wave *w, cpb_error *error) {
   cpb_blocks blocks = {w->rows.rows, w->per_block, look_at_block, w};
   cpb_first_fault_init(&w->fault);
   cpb_blocks_run(&blocks, passes->exec);
-  if (!passes->skip_bad) {
-    cpb_status status = cpb_first_fault_report(&w->fault, passes->name, error);
-    if (status != CPB_OK) return status;
-  }
-  return gather_blocks(w, &blocks, error);
+  cpb_status status = passes->skip_bad ? CPB_OK : cpb_first_fault_report(&w->fault, passes->name, error);
+  return status == CPB_OK ? gather_blocks(w, cpb_blocks_count(&blocks), error) : status;
 }
 
 static cpb_status tell(const cpb_passes *passes, uint64_t read, cpb_error *error) {
@@ -139,65 +135,57 @@ static cpb_status run_blocks(const cpb_passes *passes, wave *w, uint64_t *read, 
 cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *error) {
   const cpb_source *source = passes->source;
   uint64_t read = 0;
-  wave *w = calloc(1, sizeof *w);
-  if (w == NULL) return cpb_fail_memory(error, "a pass over the source");
+  cpb_memory memory = {0};
+  size_t rows = block_rows(source, pass), each = pass->per_row * rows + pass->more;
+  wave *w = cpb_memory_zeros(&memory, 1, sizeof *w);
+  double *room = cpb_memory_zeros(&memory, CPB_PASS_SLOTS * each, sizeof *room), *wide = NULL;
+  if (is_wide(source->dtype))
+    wide = cpb_memory_take(&memory, CPB_PASS_SLOTS * rows, source->cols * sizeof *wide);
+  if (memory.failed) {
+    cpb_memory_free(&memory);
+    return cpb_fail_memory(error, "a pass over rows of %zu columns", source->cols);
+  }
   w->pass = pass;
-  w->per_block = cpb_pass_block_rows(source, pass);
-  if (is_wide(source->dtype)) w->wide = calloc(CPB_PASS_SLOTS * w->per_block * source->cols, sizeof *w->wide);
-  cpb_status status = is_wide(source->dtype) && w->wide == NULL
-                          ? cpb_fail_memory(error, "rows of %zu columns", source->cols)
-                          : run_blocks(passes, w, &read, error);
-  free(w->wide);
-  free(w);
+  w->per_block = rows;
+  w->wide = wide;
+  for (size_t i = 0; i < CPB_PASS_SLOTS; i++) w->slots[i] = (cpb_slot){.number = i, .room = room + i * each};
+  cpb_status status = run_blocks(passes, w, &read, error);
+  cpb_memory_free(&memory);
   if (status != CPB_OK) return status;
   passes->done++;
   passes->rows = read;
   return tell(passes, 0, error);
 }
 
-void cpb_meet_faults(cpb_view rows, uint64_t first, cpb_first_fault *fault) {
+void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault) {
   const cpb_loops *loops = cpb_loops_here();
-  for (size_t i = 0; i < rows.rows; i++) {
-    int bad = cpb_row_fault(loops, rows, i);
-    if (bad == 0) continue;
-    cpb_first_fault_meet(fault, (size_t)(first + i), (cpb_fault)bad);
-    return;
+  int bad = 0;
+  for (size_t i = 0; i < slot->rows.rows && bad == 0; i++) {
+    bad = cpb_row_fault(loops, slot->rows, i);
+    if (bad != 0) cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
   }
 }
 
 /* ---- all rows at once ---- */
 
-typedef struct holding {
-  char *data;
-  size_t row_bytes, rows, room; /* rows */
-  cpb_view block[CPB_PASS_SLOTS];
-} holding;
-
-static cpb_status note_block(void *arg, size_t slot, cpb_view rows, uint64_t first, cpb_first_fault *fault,
-                             cpb_error *error) {
-  (void)first, (void)fault, (void)error;
-  ((holding *)arg)->block[slot] = rows;
-  return CPB_OK;
-}
-
-static cpb_status make_room(holding *h, size_t rows, cpb_error *error) {
-  if (rows <= h->room - h->rows) return CPB_OK;
-  size_t room = 2 * (h->rows + rows);
-  char *larger = room > SIZE_MAX / h->row_bytes ? NULL : realloc(h->data, room * h->row_bytes);
-  if (larger == NULL) return cpb_fail_memory(error, "%zu rows of %zu bytes", room, h->row_bytes);
-  h->data = larger;
-  h->room = room;
-  return CPB_OK;
-}
-
-static cpb_status append_block(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  holding *h = arg;
-  cpb_view block = h->block[slot];
+/* Appends the rows of a block without gaps between them; false without memory. */
+static bool append_rows(cpb_row_buffer *to, cpb_view block) {
   size_t step = block.stride * cpb_dtype_size(block.dtype);
-  cpb_status status = make_room(h, rows, error);
-  for (size_t i = 0; i < rows && status == CPB_OK; i++)
-    memcpy(h->data + h->row_bytes * h->rows++, (const char *)block.data + i * step, h->row_bytes);
-  return status;
+  if (block.rows > to->room - to->rows) {
+    size_t room = 2 * (to->rows + block.rows);
+    if (!cpb_resize(&to->data, room, to->row_bytes)) return false;
+    to->room = room;
+  }
+  for (size_t i = 0; i < block.rows; i++)
+    memcpy(to->data + to->row_bytes * to->rows++, (const char *)block.data + i * step, to->row_bytes);
+  return true;
+}
+
+static cpb_status append_block(void *arg, const cpb_slot *slot, cpb_error *error) {
+  cpb_row_buffer *to = arg;
+  return append_rows(to, slot->rows) ? CPB_OK
+                                     : cpb_fail_memory(error, "%zu rows of %zu bytes",
+                                                       2 * (to->rows + slot->rows.rows), to->row_bytes);
 }
 
 cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb_error *error) {
@@ -207,15 +195,15 @@ cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb
     *rows = source->view;
     return CPB_OK;
   }
-  holding h = {.row_bytes = source->cols * cpb_dtype_size(cpb_pass_dtype(source))};
-  cpb_pass pass = {.arg = &h, .look = note_block, .gather = append_block};
+  cpb_row_buffer all = {.row_bytes = source->cols * cpb_dtype_size(cpb_pass_dtype(source))};
+  cpb_pass pass = {.arg = &all, .gather = append_block};
   cpb_status status = cpb_pass_run(passes, &pass, error);
   if (status != CPB_OK) {
-    free(h.data);
+    free(all.data);
     return status;
   }
-  *owned = h.data;
-  *rows = cpb_rows(h.data, cpb_pass_dtype(source), h.rows, source->cols);
+  *owned = all.data;
+  *rows = cpb_rows(all.data, cpb_pass_dtype(source), all.rows, source->cols);
   return CPB_OK;
 }
 
@@ -233,40 +221,24 @@ cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *e
 
 enum { KEPT_BYTES = 64 << 20 };
 
-static void keep_none(cpb_kept_source *kept) {
-  free(kept->data);
-  kept->data = NULL;
-  kept->used = kept->room = 0;
+void cpb_kept_source_free(cpb_kept_source *kept) {
+  free(kept->cache.data);
+  kept->cache = (cpb_row_buffer){.row_bytes = kept->cache.row_bytes};
   kept->keeping = false;
 }
 
-static bool make_space(cpb_kept_source *kept, size_t bytes) {
-  if (bytes <= kept->room - kept->used) return true;
-  size_t room = 2 * (kept->used + bytes);
-  char *larger = realloc(kept->data, room);
-  if (larger == NULL) return false;
-  kept->data = larger;
-  kept->room = room;
-  return true;
-}
-
 static void keep(cpb_kept_source *kept, cpb_view block) {
-  size_t most = (KEPT_BYTES - kept->used) / kept->row_bytes,
-         step = block.stride * cpb_dtype_size(block.dtype);
+  cpb_row_buffer *cache = &kept->cache;
   bool usual = block.dtype == kept->source.dtype && block.cols == kept->source.cols;
-  if (!usual || block.rows > most || !make_space(kept, block.rows * kept->row_bytes)) {
-    keep_none(kept);
-    return;
-  }
-  for (size_t i = 0; i < block.rows; i++, kept->used += kept->row_bytes)
-    memcpy(kept->data + kept->used, (const char *)block.data + i * step, kept->row_bytes);
+  bool few = block.rows <= KEPT_BYTES / cache->row_bytes - cache->rows;
+  if (!usual || !few || !append_rows(cache, block)) cpb_kept_source_free(kept);
 }
 
 /* Switches to the cached rows. */
 static void become_view(cpb_kept_source *kept) {
   cpb_source *source = &kept->source;
   source->rows = kept->rows;
-  source->view = cpb_rows(kept->data, source->dtype, (size_t)kept->rows, source->cols);
+  source->view = cpb_rows(kept->cache.data, source->dtype, (size_t)kept->rows, source->cols);
   source->at = (size_t)kept->rows;
   source->next = cpb_view_next;
   source->rewind = cpb_view_rewind;
@@ -285,18 +257,16 @@ static cpb_status next_kept(cpb_source *source, cpb_view *block, cpb_error *erro
 static cpb_status rewind_kept(cpb_source *source, cpb_error *error) {
   cpb_kept_source *kept = source->self;
   kept->rows = 0;
-  kept->used = 0;
+  kept->cache.rows = 0;
   return kept->of->rewind(kept->of, error);
 }
 
 void cpb_kept_source_init(cpb_kept_source *kept, cpb_source *of) {
   size_t size = cpb_dtype_size(of->dtype);
-  *kept = (cpb_kept_source){.source = *of, .of = of, .row_bytes = of->cols * size};
+  *kept = (cpb_kept_source){.source = *of, .of = of, .cache.row_bytes = of->cols * size};
   kept->source.next = next_kept;
   kept->source.rewind = rewind_kept;
   kept->source.self = kept;
   kept->source.view = (cpb_view){NULL, CPB_F32, 0, 0, 0};
   kept->keeping = of->rows == CPB_ROWS_UNKNOWN && of->cols <= KEPT_BYTES / size;
 }
-
-void cpb_kept_source_free(cpb_kept_source *kept) { keep_none(kept); }

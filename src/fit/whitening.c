@@ -82,22 +82,18 @@ void cpb_unwhiten(const double *W, size_t d, double *x) {
 
 typedef struct covariance_pass {
   cpb_covariance *covariance;
-  cpb_view block[CPB_PASS_SLOTS];
   const cpb_exec *exec;
 } covariance_pass;
 
-static cpb_status look_covariance(void *arg, size_t slot, cpb_view rows, uint64_t first,
-                                  cpb_first_fault *fault, cpb_error *error) {
-  (void)error;
-  ((covariance_pass *)arg)->block[slot] = rows;
-  cpb_meet_faults(rows, first, fault);
+static cpb_status look_covariance(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+  (void)arg, (void)error;
+  cpb_meet_faults(slot, fault);
   return CPB_OK;
 }
 
-static cpb_status gather_covariance(void *arg, size_t slot, size_t rows, cpb_error *error) {
-  (void)rows;
+static cpb_status gather_covariance(void *arg, const cpb_slot *slot, cpb_error *error) {
   const covariance_pass *p = arg;
-  return cpb_covariance_update(p->covariance, p->block[slot], p->exec, error);
+  return cpb_covariance_update(p->covariance, slot->rows, p->exec, error);
 }
 
 static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *rows, cpb_error *error) {
@@ -107,7 +103,7 @@ static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *
   cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
   if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
   if (status == CPB_OK) {
-    *rows = cpb_covariance_rows(p.covariance);
+    *rows = p.covariance->rows;
     status = cpb_covariance_finish(p.covariance, NULL, matrix, passes->exec, error);
   }
   cpb_covariance_free(p.covariance);
@@ -191,32 +187,22 @@ static void invert_factor(const double *U, size_t d, double *W) {
 }
 
 static cpb_status factor(const double *covariance, size_t d, double *U, double *W, cpb_error *error) {
-  const char *depends = "depends linearly on the columns before it";
-  cpb_error why;
-  if (cpb_whitening_from_metric(covariance, d, U, &why) != CPB_OK)
-    return why.row >= 0 ? refuse_column((size_t)why.row, depends, error) : cpb_fail_again(error, &why);
+  cpb_status status = cpb_whitening_from_metric(covariance, d, U, error);
   /* U_ii^2 is the part of column i's variance that the columns before it leave. */
-  for (size_t i = 0; i < d; i++)
-    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i]) return refuse_column(i, depends, error);
-  invert_factor(U, d, W);
-  return CPB_OK;
+  for (size_t i = 0; i < d && status == CPB_OK; i++)
+    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i])
+      status = refuse_column(i, "depends linearly on the columns before it", error);
+  if (status == CPB_OK) invert_factor(U, d, W);
+  return status;
 }
 
-/* Divides every column by its standard deviation, except one that does not vary; W is to be multiplied by the
- * factors. */
-static void standardize(double *covariance, size_t d, double *factors) {
-  for (size_t i = 0; i < d; i++) factors[i] = covariance[i * d + i] > 0 ? 1 / sqrt(covariance[i * d + i]) : 1;
+/* Divides every column by its standard deviation, if that is wanted, except one that does not vary; W is to be
+ * multiplied by the factors. */
+static void standardize(double *covariance, size_t d, bool wanted, double *factors) {
+  for (size_t i = 0; i < d; i++)
+    factors[i] = wanted && covariance[i * d + i] > 0 ? 1 / sqrt(covariance[i * d + i]) : 1;
   for (size_t i = 0; i < d; i++)
     for (size_t j = 0; j < d; j++) covariance[i * d + j] *= factors[i] * factors[j];
-}
-
-static void scale_columns(double *W, size_t d, const double *factors) {
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j <= i; j++) W[i * d + j] *= factors[j];
-}
-
-static void make_diagonal(size_t d, const double *factors, double *W) {
-  for (size_t i = 0; i < d; i++) W[i * d + i] = factors[i];
 }
 
 static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double ridge, double *U, double *W,
@@ -247,15 +233,14 @@ cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double
   cpb_status status = wish.weights != NULL
                           ? find_weighted_covariance(wish.rows, wish.weights, memory, &rows, error)
                           : find_covariance(passes, memory, &rows, error);
-  if (status == CPB_OK && wish.standardize) standardize(memory, d, factors);
+  if (status == CPB_OK) standardize(memory, d, wish.standardize, factors);
   if (status == CPB_OK && wish.whiten) status = make_W(memory, d, rows, wish.ridge, U, made, error);
-  if (status == CPB_OK && wish.whiten && wish.standardize) scale_columns(made, d, factors);
-  if (status == CPB_OK && !wish.whiten) make_diagonal(d, factors, made);
-  if (status == CPB_OK) {
-    memmove(memory, made, d * d * sizeof *memory);
+  for (size_t i = 0; i < d && status == CPB_OK; i++)
+    for (size_t j = 0; j < d; j++)
+      memory[i * d + j] = wish.whiten ? made[i * d + j] * factors[j] : i == j ? factors[i] : 0;
+  if (status == CPB_OK)
     *W = memory;
-    return CPB_OK;
-  }
-  free(memory);
+  else
+    free(memory);
   return status;
 }

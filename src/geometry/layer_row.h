@@ -6,7 +6,7 @@
 #ifndef CPB_GEOMETRY_LAYER_ROW_H
 #define CPB_GEOMETRY_LAYER_ROW_H
 
-#include "geometry/product_pair.h"
+#include "geometry/products.h"
 
 typedef struct cpb_layer_sums {
   double norm2;    /* <row',row'> */
@@ -36,7 +36,7 @@ static inline cpb_layer_row cpb_layer_from_x(const cpb_layer_sums *sums, double 
 
 /* y = S(x), from y. `unit` is 2^c, 1 unless y0 < 0. Gradient 2^(2c-m+h), t 2^(c+h). */
 static inline cpb_layer_row cpb_layer_from_y(const cpb_layer_sums *sums, double factor, double unit) {
-  double rise = cpb_pair_rise(sums->row_last, sums->norm2);
+  double rise = cpb_rise(sums->row_last, sums->norm2);
   return (cpb_layer_row){.toward_g = rise / factor,
                          .toward_row = -(sums->product + unit * rise * sums->g_last) / factor,
                          .t = unit * sums->norm2 * sums->g_last - sums->row_last * sums->product};
@@ -44,7 +44,7 @@ static inline cpb_layer_row cpb_layer_from_y(const cpb_layer_sums *sums, double 
 
 /* x = S^-1(y). `unit` as above. Gradient 2^(m-2c+h), t 2^(m-c+h). */
 static inline cpb_layer_row cpb_layer_of_inverse(const cpb_layer_sums *sums, double factor, double unit) {
-  double rise = cpb_pair_rise(sums->row_last, sums->norm2), stretch = factor / rise;
+  double rise = cpb_rise(sums->row_last, sums->norm2), stretch = factor / rise;
   return (cpb_layer_row){.toward_g = stretch,
                          .toward_row = -stretch * (sums->product / rise),
                          .last = -stretch * (unit * sums->product),

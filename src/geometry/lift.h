@@ -44,6 +44,12 @@ cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, doubl
 /* The kind of region a complete cap is. */
 cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
 
+static inline void cpb_cap_set(cpb_cap *cap, double b, double sigma, double a) {
+  cap->b = b;
+  cap->sigma = sigma;
+  cap->a = a;
+}
+
 /* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere is on its
  * boundary, so scores have one sign. */
 void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);

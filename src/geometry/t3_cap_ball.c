@@ -7,15 +7,10 @@
 #include "geometry/regions.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
-  switch (kind) {
-  case CPB_EMPTY: return "empty";
-  case CPB_BALL: return "ball";
-  case CPB_HALFSPACE: return "halfspace";
-  case CPB_COMPLEMENT: return "complement";
-  case CPB_PUNCTURED: return "punctured";
-  case CPB_EVERYTHING: return "everything";
-  }
-  return "unknown";
+  static const char *const names[] = {
+      [CPB_EMPTY] = "empty",           [CPB_BALL] = "ball",           [CPB_HALFSPACE] = "halfspace",
+      [CPB_COMPLEMENT] = "complement", [CPB_PUNCTURED] = "punctured", [CPB_EVERYTHING] = "everything"};
+  return (unsigned)kind <= CPB_EVERYTHING ? names[kind] : "unknown";
 }
 
 cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s) {
@@ -147,16 +142,10 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
                   cpb_squares_root(&center, 0), r, s);
 }
 
-static void set_cap(cpb_cap *cap, double b, double sigma, double a) {
-  cap->b = b;
-  cap->sigma = sigma;
-  cap->a = a;
-}
-
 void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v) {
   double b = kind == CPB_EMPTY ? 2 : -2;
   for (size_t i = 0; i <= cap->d; i++) cap->p[i] = v != NULL ? v[i] : i == cap->d ? 1 : 0;
-  set_cap(cap, b, 0, b + 1);
+  cpb_cap_set(cap, b, 0, b + 1);
 }
 
 /* sign = 1: the ball (c, r); sign = -1: its complement, for r = 0 everything but c. */
@@ -167,7 +156,7 @@ static cpb_status cap_of_ball(const double *c, double r, double s, double sign, 
   if (status != CPB_OK) return status;
   for (size_t i = 0; i < cap->d; i++) cap->p[i] = sign * cpb_lift_toward(&lift, c[i]);
   cap->p[cap->d] = sign * lift.p0;
-  set_cap(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
+  cpb_cap_set(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
   return CPB_OK;
 }
 
@@ -183,7 +172,7 @@ static cpb_status cap_of_halfspace(const double *n, double h, double s, cpb_cap 
   for (size_t i = 0; i < cap->d; i++)
     cap->p[i] = ldexp(scale * ldexp(n[i], -of_n), of_n + of_s - exponent) / length;
   cap->p[cap->d] = -offset / length;
-  set_cap(cap, offset / length, across / length, 0);
+  cpb_cap_set(cap, offset / length, across / length, 0);
   return CPB_OK;
 }
 

@@ -68,9 +68,7 @@ cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *c
     return CPB_OK;
   }
   for (size_t i = 0; i <= d; i++) cap->p[i] /= length;
-  cap->b = b / length;
-  cap->sigma = root / length;
-  cap->a = k2 / length;
+  cpb_cap_set(cap, b / length, root / length, k2 / length);
   /* Rounding must not carry a boundary out of [-1,1]. */
   if (fabs(cap->b) > 1 && (root > 0 || fabs(cap->b) <= 1 + 1e-12)) cap->b = copysign(1, cap->b);
   if (root == 0 && fabs(cap->b) >= 1 - 1e-12 && fabs(cap->b) < 1) cap->b = copysign(1, cap->b);

@@ -96,9 +96,7 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   double rise = slope - along, room = cpb_squares_root(&across, 0), D = cpb_hypot(rise, room);
   for (size_t i = 0; i < d; i++) cap->p[i] = fma(-slope, v[i], region->c[i] / length) / D;
   cap->p[d] = -slope * v[d] / D;
-  cap->b = rise / D;
-  cap->sigma = room / D;
-  cap->a = 0;
+  cpb_cap_set(cap, rise / D, room / D, 0);
   if (isfinite(D) && cap->sigma > 0) return CPB_OK;
   return cpb_fail_halfspace(error, h, s);
 }
@@ -117,9 +115,7 @@ static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, d
   cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
   if (status != CPB_OK) return status;
   for (size_t i = 0; i <= d; i++) cap->p[i] = sign * fma(lift.p0, v[i], cpb_lift_toward(&lift, cap->p[i]));
-  cap->b = sign * (r == 0 ? 1 : lift.b);
-  cap->sigma = lift.sigma;
-  cap->a = sign * lift.a;
+  cpb_cap_set(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
   return CPB_OK;
 }
 

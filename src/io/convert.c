@@ -5,14 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "core/rows.h"
-#include "io/file_fail.h"
 #include "io/format.h"
 #include "io/number.h"
 
 /* Elements are converted through doubles, in pieces that fit in the L1 cache. Only i64 -> f32 would be rounded twice
  * that way; it has a loop of its own. */
-enum { PIECE = 256, OUT_BUFFER = 1 << 18 };
+enum { PIECE = 256 };
 
 static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
   const float *f32 = from;
@@ -56,17 +56,9 @@ static uint16_t half_from_double(double x) {
   return sign | (uint16_t)(((exponent + 14) << 10) + (int)mantissa - 1024);
 }
 
-/* Halfway from the largest number of the type to the next: from here on rounding overflows. */
-static double overflow_from(cpb_dtype dtype) {
-  switch (dtype) {
-  case CPB_F16: return 65520;
-  case CPB_F32: return (double)FLT_MAX + 0x1p103;
-  default: return INFINITY;
-  }
-}
-
 static size_t narrow_float(const double *from, size_t count, void *to, cpb_dtype dtype) {
-  double limit = overflow_from(dtype);
+  /* halfway from the largest number of the type to the next: from here on rounding overflows */
+  double limit = dtype == CPB_F16 ? 65520 : dtype == CPB_F32 ? (double)FLT_MAX + 0x1p103 : INFINITY;
   size_t fit = 0;
   while (fit < count && !(fabs(from[fit]) >= limit && !isinf(from[fit]))) fit++;
   if (dtype == CPB_F16)
@@ -100,14 +92,6 @@ static size_t narrow_integer(const double *from, size_t count, void *to, cpb_dty
   return fit;
 }
 
-static size_t convert_piece(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype,
-                            size_t count) {
-  double wide[PIECE];
-  widen(from, from_dtype, count, wide);
-  bool real = to_dtype == CPB_F32 || to_dtype == CPB_F64 || to_dtype == CPB_F16;
-  return real ? narrow_float(wide, count, to, to_dtype) : narrow_integer(wide, count, to, to_dtype);
-}
-
 size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype to_dtype, size_t count) {
   size_t from_size = cpb_dtype_size(from_dtype), to_size = cpb_dtype_size(to_dtype);
   if (from_dtype == to_dtype) {
@@ -119,83 +103,29 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
     return count;
   }
   for (size_t done = 0; done < count;) {
+    double wide[PIECE];
     size_t piece = count - done < PIECE ? count - done : PIECE;
-    size_t fit = convert_piece((const char *)from + done * from_size, from_dtype, (char *)to + done * to_size,
-                               to_dtype, piece);
+    widen((const char *)from + done * from_size, from_dtype, piece, wide);
+    size_t fit = (to_dtype <= CPB_F16 ? narrow_float : narrow_integer)(wide, piece,
+                                                                       (char *)to + done * to_size, to_dtype);
     done += fit;
     if (fit < piece) return done;
   }
   return count;
 }
 
-/* ---- rows of a writer ---- */
+/* ---- used by the formats ---- */
 
-cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = cpb_whole_write(&writer->whole, writer->buffer.bytes, writer->used, error);
-  writer->used = 0;
+cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
+  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
+  if (writer->out.used < least) return CPB_OK;
+  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
+  writer->out.used = 0;
   return status;
-}
-
-cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error) {
-  if (count <= writer->buffer.size - writer->used) return CPB_OK;
-  cpb_status status = cpb_writer_flush(writer, error);
-  if (status != CPB_OK) return status;
-  return cpb_buffer_reserve(&writer->buffer, count > OUT_BUFFER ? count : OUT_BUFFER, 0, error);
-}
-
-cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
-                              cpb_error *error) {
-  cpb_view one = cpb_view_slice(block, row, 1);
-  size_t fit = cpb_convert(one.data, one.dtype, to, writer->dtype, one.cols);
-  if (fit == one.cols) return CPB_OK;
-  unsigned long long number = writer->appended + row;
-  return cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
-                           "row %llu, column %zu: %.17g does not fit in %s", number, fit,
-                           cpb_view_at(one, 0, fit), cpb_dtype_name(writer->dtype));
-}
-
-cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error) {
-  size_t size = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), 0);
-  cpb_status status = cpb_buffer_reserve(&writer->row, size, 0, error);
-  return status == CPB_OK ? cpb_writer_convert(writer, block, row, writer->row.bytes, error) : status;
-}
-
-/* ---- rows passed to a seal ---- */
-
-cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
-  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
-                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
-                       (unsigned long long)first, rows.rows);
 }
 
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
   if (writer->seal == NULL) return;
   double *numbers = (double *)(void *)writer->parsed.bytes;
   if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
-}
-
-cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error) {
-  if (writer->seal == NULL) return CPB_OK;
-  return cpb_writer_show(writer, writer->appended + row,
-                         cpb_rows(writer->parsed.bytes, CPB_F64, 1, writer->cols), error);
-}
-
-/* The rows as they will be read back, a few at a time; text formats pass them as they are printed. */
-cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  enum { SHOWN = 1 << 16 };
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  size_t most = row_bytes < SHOWN ? SHOWN / row_bytes : 1;
-  if (writer->seal == NULL || writer->format->text) return CPB_OK;
-  if (block.dtype == writer->dtype) return cpb_writer_show(writer, writer->appended, block, error);
-  cpb_status status = cpb_buffer_reserve(&writer->parsed, most * row_bytes, 0, error);
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
-    size_t count = block.rows - first < most ? block.rows - first : most;
-    for (size_t i = 0; i < count && status == CPB_OK; i++)
-      status = cpb_writer_convert(writer, block, first + i, writer->parsed.bytes + i * row_bytes, error);
-    if (status == CPB_OK)
-      status = cpb_writer_show(writer, writer->appended + first,
-                               cpb_rows(writer->parsed.bytes, writer->dtype, count, writer->cols), error);
-  }
-  return status;
 }

@@ -107,16 +107,12 @@ cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, c
   return status;
 }
 
-static cpb_status reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
-  return size <= buffer->size ? CPB_OK : cpb_buffer_reserve(buffer, 2 * size, keep, error);
-}
-
 static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }
 
 cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
   size_t starts = texts->count * sizeof(size_t);
-  cpb_status status = reserve(&texts->bytes, texts->used + length + 1, texts->used, error);
-  if (status == CPB_OK) status = reserve(&texts->starts, starts + sizeof(size_t), starts, error);
+  cpb_status status = cpb_buffer_grow(&texts->bytes, texts->used + length + 1, texts->used, error);
+  if (status == CPB_OK) status = cpb_buffer_grow(&texts->starts, starts + sizeof(size_t), starts, error);
   if (status != CPB_OK) return status;
   char *to = (char *)texts->bytes.bytes + texts->used;
   if (length != 0) memcpy(to, text, length);
@@ -161,12 +157,6 @@ static const char *quote_end(const char *p, const char *end) {
   return p < end ? p : end;
 }
 
-/* The next field after a separator of blanks, or NULL. */
-static const char *after_blanks(const char *p, const char *end) {
-  p = skip_blanks(p, end);
-  return p == end ? NULL : p;
-}
-
 cpb_field cpb_field_take(const char **p, const char *end, char separator) {
   const char *begin = skip_blanks(*p, end), *stop = begin;
   cpb_field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
@@ -181,7 +171,8 @@ cpb_field cpb_field_take(const char **p, const char *end, char separator) {
   }
   const char *next = stop == end ? NULL : memchr(stop, separator, (size_t)(end - stop));
   if (!taken.quoted) taken.length = (size_t)((next == NULL ? end : next) - taken.text);
-  *p = next == NULL ? NULL : separator == ' ' ? after_blanks(next, end) : next + 1;
+  *p = next == NULL ? NULL : separator == ' ' ? skip_blanks(next, end) : next + 1;
+  if (separator == ' ' && *p == end) *p = NULL;
   return taken;
 }
 
@@ -195,15 +186,17 @@ static cpb_field trim(cpb_field f) {
   return f;
 }
 
-static bool is_one_of(cpb_field f, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (strlen(words[i]) == f.length && strncasecmp(words[i], f.text, f.length) == 0) return true;
-  return false;
+static bool is_word(cpb_field f, const char *word) {
+  return strlen(word) == f.length && strncasecmp(word, f.text, f.length) == 0;
 }
 
 bool cpb_field_missing(cpb_field f) {
   static const char *const words[] = {"", "na", "n/a", "#n/a", "null", "none", "<na>", "nan", "-nan"};
-  return !cpb_field_unclosed(f) && is_one_of(trim(f), words, sizeof words / sizeof *words);
+  size_t i = 0, count = sizeof words / sizeof *words;
+  if (cpb_field_unclosed(f)) return false;
+  f = trim(f);
+  while (i < count && !is_word(f, words[i])) i++;
+  return i < count;
 }
 
 static bool parse_comma(cpb_field f, double *value) {
@@ -216,10 +209,9 @@ static bool parse_comma(cpb_field f, double *value) {
 }
 
 static bool parse_truth(cpb_field f, double *value) {
-  static const char *const yes = "true", *const no = "false";
   f = trim(f);
-  *value = is_one_of(f, &yes, 1);
-  return *value == 1 || is_one_of(f, &no, 1);
+  *value = is_word(f, "true");
+  return *value == 1 || is_word(f, "false");
 }
 
 bool cpb_field_number(cpb_field f, cpb_field_style style, double *value) {
@@ -231,13 +223,11 @@ bool cpb_field_number(cpb_field f, cpb_field_style style, double *value) {
   return cpb_field_missing(f);
 }
 
-static bool is_control(unsigned char c) {
-  return (c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f;
-}
-
 bool cpb_field_is_text(cpb_field f) {
-  for (size_t i = 0; i < f.length; i++)
-    if (is_control((unsigned char)f.text[i])) return false;
+  for (size_t i = 0; i < f.length; i++) {
+    unsigned char c = (unsigned char)f.text[i];
+    if ((c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f) return false;
+  }
   return true;
 }
 
@@ -344,8 +334,6 @@ static cpb_status find(const choice *c, const char *item, size_t length, size_t 
   return *first < count && *last < count && *first <= *last ? CPB_OK : refuse(c, item, length, error);
 }
 
-typedef cpb_status (*use_column)(choice *c, size_t column, cpb_error *error);
-
 static cpb_status take(choice *c, size_t column, cpb_error *error) {
   if (c->columns->place[column] != CPB_COLUMN_UNUSED)
     return cpb_file_fail(error, CPB_WHY_COLUMN_TWICE, c->path, "column %zu is wanted twice", column + 1);
@@ -353,17 +341,17 @@ static cpb_status take(choice *c, size_t column, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status leave(choice *c, size_t column, cpb_error *error) {
-  (void)error;
-  c->columns->place[column] = CPB_COLUMN_UNUSED;
-  return CPB_OK;
-}
-
-static cpb_status each(choice *c, const char *list, use_column use, cpb_error *error) {
+/* Takes the columns of a list, or leaves them out. */
+static cpb_status each(choice *c, const char *list, bool takes, cpb_error *error) {
   for (const char *item = list; list != NULL;) {
     size_t length = strcspn(item, ","), first, last;
     cpb_status status = find(c, item, length, &first, &last, error);
-    for (size_t k = first; status == CPB_OK && k <= last; k++) status = use(c, k, error);
+    for (size_t k = first; status == CPB_OK && k <= last; k++) {
+      if (takes)
+        status = take(c, k, error);
+      else
+        c->columns->place[k] = CPB_COLUMN_UNUSED;
+    }
     if (status != CPB_OK || item[length] == 0) return status;
     item += length + 1;
   }
@@ -388,28 +376,28 @@ static void close_gaps(cpb_columns *columns, size_t *order) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
-static cpb_status choose(choice *c, const cpb_column_wish *wish, cpb_error *error) {
+static cpb_status choose(choice *c, const cpb_reader_options *o, bool first_is_id, cpb_error *error) {
   for (size_t k = 0; k < c->columns->in_file; k++)
-    c->columns->place[k] = wish->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  cpb_status status = each(c, wish->columns, take, error);
-  if (status == CPB_OK) status = each(c, wish->drop, leave, error);
-  if (status == CPB_OK && wish->first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
-  if (status == CPB_OK) status = set_aside(c, wish->id, CPB_COLUMN_ID, error);
-  if (status == CPB_OK) status = set_aside(c, wish->label, CPB_COLUMN_LABEL, error);
+    c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
+  cpb_status status = each(c, o->columns, true, error);
+  if (status == CPB_OK) status = each(c, o->drop, false, error);
+  if (status == CPB_OK && first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
+  if (status == CPB_OK) status = set_aside(c, o->id_column, CPB_COLUMN_ID, error);
+  if (status == CPB_OK) status = set_aside(c, o->label_column, CPB_COLUMN_LABEL, error);
   return status;
 }
 
-cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_column_wish *wish, const char *path,
-                              const cpb_texts *names, size_t in_file, cpb_error *error) {
+cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
+                              const char *path, const cpb_texts *names, size_t in_file, cpb_error *error) {
   cpb_columns_free(columns);
   *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
                            .in_file = in_file,
-                           .ids = wish->id != NULL || wish->first_is_id,
-                           .labels = wish->label != NULL};
+                           .ids = options->id_column != NULL || first_is_id,
+                           .labels = options->label_column != NULL};
   size_t *order = malloc((in_file + 1) * sizeof(size_t));
   choice c = {columns, path, names, 0};
   cpb_status status = columns->place == NULL || order == NULL ? cpb_fail_memory(error, "%zu columns", in_file)
-                                                              : choose(&c, wish, error);
+                                                              : choose(&c, options, first_is_id, error);
   if (status == CPB_OK) close_gaps(columns, order);
   free(order);
   if (status == CPB_OK && columns->taken == 0)

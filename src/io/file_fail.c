@@ -45,35 +45,33 @@ static const char *end_of(const char *text) {
   return end;
 }
 
-/* "path: message" without bytes that could control a terminal. */
-static void compose(cpb_error *made, const char *path, const char *format, va_list arguments) {
+/* "path: message" without bytes that could control a terminal; a longer message is cut. */
+static cpb_status fail_at(cpb_error *error, cpb_reason reason, const char *path, int64_t row,
+                          const char *format, va_list arguments) {
   char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
   vsnprintf(sentence, sizeof sentence, format, arguments);
   make_plain(plain, sizeof plain, sentence);
   make_plain(name, sizeof name, end_of(path));
   bool cut = end_of(path) != path || end_of(name) != name;
-  int length = snprintf(made->text, sizeof made->text, "%s%s: %s", cut ? ".." : "", end_of(name), plain);
-  if (length < 0) made->text[0] = 0; /* a longer message is cut */
+  cpb_status status = cpb_fail(error, reason, "path", "%s%s: %s", cut ? ".." : "", end_of(name), plain);
+  if (error != NULL) error->row = row;
+  return status;
 }
 
 cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, const char *format, ...) {
-  cpb_error made;
   va_list arguments;
   va_start(arguments, format);
-  compose(&made, path, format, arguments);
+  cpb_status status = fail_at(error, reason, path, -1, format, arguments);
   va_end(arguments);
-  return cpb_fail(error, reason, "path", "%s", made.text);
+  return status;
 }
 
 cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *path, uint64_t row,
                              const char *format, ...) {
-  cpb_error made;
   va_list arguments;
   va_start(arguments, format);
-  compose(&made, path, format, arguments);
+  cpb_status status = fail_at(error, reason, path, (int64_t)row, format, arguments);
   va_end(arguments);
-  cpb_status status = cpb_fail(error, reason, "path", "%s", made.text);
-  if (error != NULL) error->row = (int64_t)row;
   return status;
 }
 

@@ -1,14 +1,16 @@
 /* Rows of a fixed number of bytes: the fast path, shared by the vecs, bin and npy families. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/fail.h"
 #include "io/file_fail.h"
 #include "io/format.h"
 
 enum {
   FIRST_READ = 1 << 18, /* of a stream, whose header may announce more than arrives */
   TILE = 16,            /* columns transposed at a time */
-  GATHER = 1 << 16,     /* bytes of rows assembled on the stack */
+  GATHER = 1 << 16,     /* bytes of rows assembled at a time */
 };
 
 size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
@@ -20,30 +22,20 @@ size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
 
 /* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
  * bytes in a row. */
-static cpb_status fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, uint64_t start,
-                              size_t prefix, cpb_error *error) {
-  size_t element = cpb_dtype_size(dtype);
+static cpb_status fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, cpb_layout layout,
+                              cpb_error *error) {
   if (cols < 1 || cols > INT32_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
                          "its rows have d = %llu, wanted 1 .. %d", (unsigned long long)cols, INT32_MAX);
-  size_t row_bytes = cpb_size_muladd((size_t)cols, element, prefix);
-  if (row_bytes == SIZE_MAX)
+  if (cpb_size_muladd((size_t)cols, cpb_dtype_size(dtype), layout.prefix) == SIZE_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
                          "rows of d = %llu do not fit in memory", (unsigned long long)cols);
   reader->dtype = dtype;
   reader->cols = (size_t)cols;
-  reader->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
+  layout.element = cpb_dtype_size(dtype) / (layout.narrow == CPB_NOT_NARROW ? 1 : 2);
+  layout.row_bytes = reader->cols * layout.element + layout.prefix;
+  reader->layout = layout;
   return CPB_OK;
-}
-
-/* The same for elements that are widened to the dtype. */
-static cpb_status fixed_shape_narrow(cpb_reader *reader, cpb_narrow narrow, uint64_t cols, uint64_t start,
-                                     cpb_error *error) {
-  cpb_dtype dtype = narrow == CPB_NARROW_U32 ? CPB_I64 : CPB_I32;
-  cpb_status status = fixed_shape(reader, dtype, cols, start, 0, error);
-  reader->layout.narrow = narrow;
-  reader->layout.row_bytes /= 2;
-  return status;
 }
 
 /* Sets rows; for files, checks that the size matches exactly. */
@@ -63,22 +55,16 @@ static cpb_status fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error
                        (unsigned long long)size);
 }
 
-/* Bytes of an element in the file. */
-static size_t stored_size(const cpb_reader *reader) {
-  return cpb_dtype_size(reader->dtype) / (reader->layout.narrow != CPB_NOT_NARROW ? 2 : 1);
-}
-
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count) {
-  size_t tile = reader->layout.by_columns ? TILE * stored_size(reader) : 0;
+  size_t tile = reader->layout.by_columns ? TILE * reader->layout.element : 0;
   size_t wide = reader->layout.narrow != CPB_NOT_NARROW ? reader->layout.row_bytes : 0;
   return cpb_size_muladd(count, reader->layout.row_bytes + wide + tile, 64);
 }
 
 static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t count) {
   const cpb_layout *layout = &reader->layout;
-  cpb_view view = {count == 0 ? NULL : (const char *)rows + layout->prefix, reader->dtype, count,
-                   reader->cols, layout->row_bytes / stored_size(reader)};
-  return view;
+  return (cpb_view){count == 0 ? NULL : (const char *)rows + layout->prefix, reader->dtype, count,
+                    reader->cols, layout->row_bytes / layout->element};
 }
 
 static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
@@ -143,7 +129,7 @@ static void turn_tile(const unsigned char *tile, size_t columns, unsigned char *
 /* Fortran order: pieces of TILE columns are read behind the rows, then transposed into them. */
 static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t count, unsigned char *rows,
                                cpb_error *error) {
-  size_t element = stored_size(reader), cols = reader->cols, piece = count * element;
+  size_t element = reader->layout.element, cols = reader->cols, piece = count * element;
   unsigned char *tile = rows + (count * reader->layout.row_bytes + 63) / 64 * 64;
   for (size_t column = 0; column < cols; column += TILE) {
     size_t columns = cols - column < TILE ? cols - column : TILE;
@@ -252,82 +238,70 @@ static cpb_status fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *bloc
                           : status;
 }
 
-/* Rows of fixed size after a header of `start` bytes, which this writes. */
-static cpb_status fixed_begin(cpb_writer *writer, const void *header, size_t start, size_t prefix,
-                              cpb_error *error) {
+static cpb_status fixed_begin(cpb_writer *writer, cpb_error *error) {
+  char header[CPB_HEADER_ROOM];
+  uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
+  size_t start = 0, prefix = writer->format->header == NULL ? sizeof(int32_t) : 0;
   size_t row_bytes = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), prefix);
+  cpb_status status = prefix != 0 ? CPB_OK : writer->format->header(writer, rows, header, &start, error);
+  if (status == CPB_OK) status = cpb_whole_write(&writer->whole, header, start, error);
   writer->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
-  cpb_status status = cpb_whole_write(&writer->whole, header, start, error);
   if (status != CPB_OK || writer->whole.stream || writer->rows == CPB_ROWS_UNKNOWN) return status;
-  if (writer->rows > (UINT64_MAX - start) / row_bytes)
+  if (rows > (UINT64_MAX - start) / row_bytes)
     return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
-                         "%llu rows of d = %zu are more than a file can have",
-                         (unsigned long long)writer->rows, writer->cols);
-  return cpb_whole_resize(&writer->whole, start + writer->rows * row_bytes, error);
+                         "%llu rows of d = %zu are more than a file can have", (unsigned long long)rows,
+                         writer->cols);
+  return cpb_whole_resize(&writer->whole, start + rows * row_bytes, error);
 }
 
-static void put_prefix(const cpb_writer *writer, unsigned char *row) {
-  int32_t d = (int32_t)writer->cols;
-  if (writer->layout.prefix != 0) memcpy(row, &d, sizeof d);
+static cpb_status fixed_finish(cpb_writer *writer, cpb_error *error) {
+  char header[CPB_HEADER_ROOM];
+  size_t size;
+  if (writer->format->header == NULL || writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
+  cpb_status status = writer->format->header(writer, writer->appended, header, &size, error);
+  return status == CPB_OK ? cpb_whole_write_at(&writer->whole, 0, header, size, error) : status;
 }
 
-static cpb_status fixed_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  for (size_t i = 0; i < block.rows; i++) {
-    cpb_status status = cpb_writer_room(writer, writer->layout.row_bytes, error);
-    if (status != CPB_OK) return status;
-    unsigned char *row = writer->buffer.bytes + writer->used;
-    put_prefix(writer, row);
-    status = cpb_writer_convert(writer, block, i, row + writer->layout.prefix, error);
-    if (status != CPB_OK) return status;
-    writer->used += writer->layout.row_bytes;
+static cpb_status fixed_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  size_t prefix = writer->layout.prefix, bytes = writer->layout.row_bytes - prefix;
+  for (size_t i = 0; i < rows.rows && prefix != 0; i++) {
+    int32_t d = (int32_t)writer->cols;
+    cpb_text_put(&writer->out, (const char *)&d, prefix);
+    cpb_text_put(&writer->out, (const char *)rows.data + i * bytes, bytes);
   }
-  return CPB_OK;
+  if (prefix == 0) cpb_text_put(&writer->out, rows.data, rows.rows * bytes);
+  return cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
 }
 
-/* Rows with gaps or prefixes are assembled in the cache, as many as GATHER holds. */
+/* Rows with gaps or prefixes are assembled in memory, as many as fit in the cache. */
 static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view block, cpb_error *error) {
-  unsigned char gathered[GATHER];
   const cpb_layout *layout = &writer->layout;
-  size_t element = cpb_dtype_size(block.dtype), at_once = GATHER / layout->row_bytes;
-  for (size_t first = 0; first < block.rows; first += at_once) {
+  size_t element = cpb_dtype_size(block.dtype);
+  size_t at_once = layout->row_bytes < GATHER ? GATHER / layout->row_bytes : 1;
+  int32_t d = (int32_t)writer->cols;
+  unsigned char *gathered = malloc(at_once * layout->row_bytes);
+  if (gathered == NULL) return cpb_fail_memory(error, "%zu rows", at_once);
+  cpb_status status = CPB_OK;
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += at_once) {
     size_t count = block.rows - first < at_once ? block.rows - first : at_once;
     for (size_t i = 0; i < count; i++) {
       unsigned char *row = gathered + i * layout->row_bytes;
-      put_prefix(writer, row);
+      memcpy(row, &d, layout->prefix);
       memcpy(row + layout->prefix, (const char *)block.data + (first + i) * block.stride * element,
              block.cols * element);
     }
-    cpb_status status = cpb_whole_write_at(&writer->whole, offset + first * layout->row_bytes, gathered,
-                                           count * layout->row_bytes, error);
-    if (status != CPB_OK) return status;
+    status = cpb_whole_write_at(&writer->whole, offset + first * layout->row_bytes, gathered,
+                                count * layout->row_bytes, error);
   }
-  return CPB_OK;
-}
-
-/* Rows too long to assemble are written one at a time. */
-static cpb_status place_long(cpb_writer *writer, uint64_t offset, cpb_view block, cpb_error *error) {
-  unsigned char prefix[sizeof(int32_t)];
-  const cpb_layout *layout = &writer->layout;
-  size_t element = cpb_dtype_size(block.dtype);
-  put_prefix(writer, prefix);
-  for (size_t i = 0; i < block.rows; i++, offset += layout->row_bytes) {
-    cpb_status status = cpb_whole_write_at(&writer->whole, offset, prefix, layout->prefix, error);
-    if (status == CPB_OK)
-      status = cpb_whole_write_at(&writer->whole, offset + layout->prefix,
-                                  (const char *)block.data + i * block.stride * element, block.cols * element,
-                                  error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
+  free(gathered);
+  return status;
 }
 
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
   const cpb_layout *layout = &writer->layout;
   uint64_t offset = layout->start + first * layout->row_bytes;
-  if (layout->prefix == 0 && block.stride == block.cols)
-    return cpb_whole_write_at(&writer->whole, offset, block.data, block.rows * layout->row_bytes, error);
-  if (layout->row_bytes <= GATHER) return place_gathered(writer, offset, block, error);
-  return place_long(writer, offset, block, error);
+  if (layout->prefix != 0 || block.stride != block.cols) return place_gathered(writer, offset, block, error);
+  return cpb_whole_write_at(&writer->whole, offset, block.data, block.rows * layout->row_bytes, error);
 }
 
 /* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
@@ -368,25 +342,22 @@ static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
     return cpb_file_fail_row(error, CPB_WHY_FILE_COLUMNS, reader->source.path, 0,
                              "row 0 has d = %d, wanted d >= 1", d);
   cpb_input_unread(&reader->source, &d, sizeof d);
-  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d, 0, sizeof d, error);
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d,
+                       (cpb_layout){.prefix = sizeof d}, error);
   if (status != CPB_OK || reader->source.stream) return status;
   reader->rows = reader->source.size / reader->layout.row_bytes;
   return reader->source.size % reader->layout.row_bytes == 0 ? CPB_OK : blame(reader, error);
 }
 
-static cpb_status vecs_begin(cpb_writer *writer, cpb_error *error) {
-  return fixed_begin(writer, "", 0, sizeof(int32_t), error);
-}
-
-#define VECS(letter, dtype)                                                                                  \
+#define FIXED(word, kind, writes, opens, prints_header)                                                      \
   {                                                                                                          \
-    .name = letter "vecs", .extensions = "." letter "vecs", .variant = dtype, .dtypes = 1u << dtype,         \
-    .streams_in = true, .streams_out = true, .open = vecs_open, .next = fixed_next, .at = fixed_at,          \
-    .lend = fixed_lend, .begin = vecs_begin, .append = fixed_append                                          \
+    .name = word, .extensions = "." word, .variant = kind, .dtypes = writes, .streams_in = true,             \
+    .streams_out = true, .open = opens, .next = fixed_next, .at = fixed_at, .lend = fixed_lend,              \
+    .header = prints_header, .begin = fixed_begin, .append = fixed_append, .finish = fixed_finish            \
   }
-const cpb_format cpb_format_fvecs = VECS("f", CPB_F32);
-const cpb_format cpb_format_bvecs = VECS("b", CPB_U8);
-const cpb_format cpb_format_ivecs = VECS("i", CPB_I32);
+const cpb_format cpb_format_fvecs = FIXED("fvecs", CPB_F32, 1u << CPB_F32, vecs_open, NULL);
+const cpb_format cpb_format_bvecs = FIXED("bvecs", CPB_U8, 1u << CPB_U8, vecs_open, NULL);
+const cpb_format cpb_format_ivecs = FIXED("ivecs", CPB_I32, 1u << CPB_I32, vecs_open, NULL);
 
 /* ---- .fbin and similar ---- */
 
@@ -402,44 +373,27 @@ static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
   if (got < sizeof header)
     return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
                          "has %zu bytes, its header alone has %zu", got, sizeof header);
-  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols, sizeof header, 0, error);
+  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols,
+                       (cpb_layout){.start = sizeof header}, error);
   return status == CPB_OK ? fixed_rows(reader, header.rows, error) : status;
 }
 
-static cpb_status make_header(const cpb_writer *writer, uint64_t rows, bin_header *header, cpb_error *error) {
+static cpb_status bin_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size,
+                                cpb_error *error) {
   if (rows > UINT32_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                          "%llu rows are more than the header of %s can count, %u", (unsigned long long)rows,
                          writer->format->name, UINT32_MAX);
-  *header = (bin_header){(uint32_t)rows, (uint32_t)writer->cols};
+  bin_header counts = {(uint32_t)rows, (uint32_t)writer->cols};
+  memcpy(header, &counts, *size = sizeof counts);
   return CPB_OK;
 }
 
-static cpb_status bin_begin(cpb_writer *writer, cpb_error *error) {
-  bin_header header;
-  uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
-  cpb_status status = make_header(writer, rows, &header, error);
-  return status == CPB_OK ? fixed_begin(writer, &header, sizeof header, 0, error) : status;
-}
-
-static cpb_status bin_finish(cpb_writer *writer, cpb_error *error) {
-  bin_header header;
-  if (writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
-  cpb_status status = make_header(writer, writer->appended, &header, error);
-  return status == CPB_OK ? cpb_whole_write_at(&writer->whole, 0, &header, sizeof header, error) : status;
-}
-
-#define BIN(word, kind)                                                                                      \
-  {                                                                                                          \
-    .name = word, .extensions = "." word, .variant = kind, .dtypes = 1u << kind, .streams_in = true,         \
-    .streams_out = true, .header_counts_rows = true, .open = bin_open, .next = fixed_next, .at = fixed_at,   \
-    .lend = fixed_lend, .begin = bin_begin, .append = fixed_append, .finish = bin_finish                     \
-  }
-const cpb_format cpb_format_fbin = BIN("fbin", CPB_F32);
-const cpb_format cpb_format_u8bin = BIN("u8bin", CPB_U8);
-const cpb_format cpb_format_i8bin = BIN("i8bin", CPB_I8);
-const cpb_format cpb_format_f16bin = BIN("f16bin", CPB_F16);
-const cpb_format cpb_format_ibin = BIN("ibin", CPB_I32);
+const cpb_format cpb_format_fbin = FIXED("fbin", CPB_F32, 1u << CPB_F32, bin_open, bin_header_of);
+const cpb_format cpb_format_u8bin = FIXED("u8bin", CPB_U8, 1u << CPB_U8, bin_open, bin_header_of);
+const cpb_format cpb_format_i8bin = FIXED("i8bin", CPB_I8, 1u << CPB_I8, bin_open, bin_header_of);
+const cpb_format cpb_format_f16bin = FIXED("f16bin", CPB_F16, 1u << CPB_F16, bin_open, bin_header_of);
+const cpb_format cpb_format_ibin = FIXED("ibin", CPB_I32, 1u << CPB_I32, bin_open, bin_header_of);
 
 /* .npy, versions 1 to 3: a magic, a Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
  * and the elements. Written as version 1, C order, padded like NumPy's for the row count, so that the header has the
@@ -452,6 +406,7 @@ enum {
   COUNT_DIGITS = 21, /* space for the first axis */
   RANK_MAX = 2,
 };
+#define RECORDS "[..]" /* stands for the descr of a structured array */
 
 typedef struct npy_header {
   char descr[32];
@@ -460,120 +415,103 @@ typedef struct npy_header {
   uint64_t shape[RANK_MAX];
 } npy_header;
 
-static const struct {
+typedef struct npy_code {
   const char *code;
   cpb_dtype dtype;
   cpb_narrow narrow;
-} codes[] = {{"f4", CPB_F32, 0},
-             {"f8", CPB_F64, 0},
-             {"f2", CPB_F16, 0},
-             {"u1", CPB_U8, 0},
-             {"i1", CPB_I8, 0},
-             {"i4", CPB_I32, 0},
-             {"i8", CPB_I64, 0},
-             /* from here on read only */
-             {"b1", CPB_U8, 0},
-             {"u2", CPB_I32, CPB_NARROW_U16},
-             {"i2", CPB_I32, CPB_NARROW_I16},
-             {"u4", CPB_I64, CPB_NARROW_U32}};
+} npy_code;
+
+static const npy_code codes[] = {{"f4", CPB_F32, 0},
+                                 {"f8", CPB_F64, 0},
+                                 {"f2", CPB_F16, 0},
+                                 {"u1", CPB_U8, 0},
+                                 {"i1", CPB_I8, 0},
+                                 {"i4", CPB_I32, 0},
+                                 {"i8", CPB_I64, 0},
+                                 /* from here on read only */
+                                 {"b1", CPB_U8, 0},
+                                 {"u2", CPB_I32, CPB_NARROW_U16},
+                                 {"i2", CPB_I32, CPB_NARROW_I16},
+                                 {"u4", CPB_I64, CPB_NARROW_U32}};
 enum { CODES = sizeof codes / sizeof *codes };
 
-/* A position in the text of the dict; NULL after an error. */
-typedef const char *cursor;
-
-static cursor skip_blanks(cursor p) {
-  while (p != NULL && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
-  return p;
+/* Whether the dict continues with this text after blanks; both are skipped. */
+static bool take(const char **p, const char *text) {
+  *p += strspn(*p, " \t\n\r");
+  size_t length = strlen(text);
+  bool found = strncmp(*p, text, length) == 0;
+  if (found) *p += length;
+  return found;
 }
 
-static cursor expect(cursor p, char c) {
-  p = skip_blanks(p);
-  return p != NULL && *p == c ? p + 1 : NULL;
-}
-
-static bool comes(cursor p, char c) {
-  p = skip_blanks(p);
-  return p != NULL && *p == c;
-}
-
-static cursor parse_string(cursor p, char *to, size_t size) {
-  p = skip_blanks(p);
-  if (p == NULL || (*p != '\'' && *p != '"')) return NULL;
-  const char *end = strchr(p + 1, *p);
-  size_t length = end == NULL ? size : (size_t)(end - p - 1);
-  if (length >= size) return NULL;
-  memcpy(to, p + 1, length);
+static bool take_string(const char **p, char *to, size_t size) {
+  const char *quote = take(p, "'") ? "'" : "\"";
+  if (*quote == '"' && !take(p, quote)) return false;
+  size_t length = strcspn(*p, quote);
+  if (length >= size || (*p)[length] == 0) return false;
+  memcpy(to, *p, length);
   to[length] = 0;
-  return end + 1;
+  *p += length + 1;
+  return true;
 }
 
-static cursor parse_bool(cursor p, bool *value) {
-  p = skip_blanks(p);
-  if (p == NULL) return NULL;
-  *value = strncmp(p, "True", 4) == 0;
-  if (*value) return p + 4;
-  return strncmp(p, "False", 5) == 0 ? p + 5 : NULL;
+static bool take_count(const char **p, uint64_t *value) {
+  take(p, "");
+  const char *first = *p;
+  for (*value = 0; **p >= '0' && **p <= '9' && *value <= (UINT64_MAX - 9) / 10; ++*p)
+    *value = 10 * *value + (uint64_t)(**p - '0');
+  bool any = *p > first;
+  if (**p == 'L') ++*p; /* Python 2 wrote 3L */
+  return any;
 }
 
-static cursor parse_count(cursor p, uint64_t *value) {
-  p = skip_blanks(p);
-  if (p == NULL || *p < '0' || *p > '9') return NULL;
-  for (*value = 0; *p >= '0' && *p <= '9'; p++) {
-    if (*value > (UINT64_MAX - 9) / 10) return NULL;
-    *value = 10 * *value + (uint64_t)(*p - '0');
-  }
-  return *p == 'L' ? p + 1 : p; /* Python 2 wrote 3L */
-}
-
-static cursor parse_shape(cursor p, npy_header *header) {
-  p = expect(p, '(');
-  while (p != NULL && !comes(p, ')')) {
-    uint64_t length = 0;
-    p = parse_count(p, &length);
+static bool take_shape(const char **p, npy_header *header) {
+  header->rank = 0;
+  if (!take(p, "(")) return false;
+  do {
+    uint64_t length;
+    if (take(p, ")")) return true;
+    if (!take_count(p, &length)) return false;
     if (header->rank < RANK_MAX) header->shape[header->rank] = length;
     header->rank++;
-    if (!comes(p, ',')) break;
-    p = expect(p, ',');
-  }
-  return expect(p, ')');
+  } while (take(p, ","));
+  return take(p, ")");
 }
 
 /* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
  * parsing ends there. */
-static cursor parse_value(cursor p, const char *key, npy_header *header) {
+static bool take_value(const char **p, const char *key, npy_header *header) {
   if (strcmp(key, "fortran_order") == 0) {
     header->has_order = true;
-    return parse_bool(p, &header->fortran_order);
+    header->fortran_order = take(p, "True");
+    return header->fortran_order || take(p, "False");
   }
-  if (strcmp(key, "shape") == 0) {
-    header->has_shape = true;
-    header->rank = 0;
-    return parse_shape(p, header);
-  }
-  if (strcmp(key, "descr") != 0) return NULL;
+  if (strcmp(key, "shape") == 0) return header->has_shape = take_shape(p, header);
+  if (strcmp(key, "descr") != 0) return false;
   header->has_descr = true;
-  if (!comes(p, '[')) return parse_string(p, header->descr, sizeof header->descr);
-  snprintf(header->descr, sizeof header->descr, "[..]");
-  return NULL;
+  if (!take(p, "[")) return take_string(p, header->descr, sizeof header->descr);
+  strcpy(header->descr, RECORDS);
+  return false;
 }
 
-static bool parse_header(const char *text, npy_header *header) {
-  cursor p = expect(text, '{');
-  while (p != NULL && !comes(p, '}')) {
+static bool take_members(const char **p, npy_header *header) {
+  do {
     char key[32];
-    p = expect(parse_string(p, key, sizeof key), ':');
-    p = parse_value(p, key, header);
-    if (!comes(p, ',')) break;
-    p = expect(p, ',');
-  }
-  p = skip_blanks(expect(p, '}'));
-  return p != NULL && *p == 0 && header->has_descr && header->has_order && header->has_shape;
+    if (take(p, "}")) return true;
+    if (!take_string(p, key, sizeof key) || !take(p, ":") || !take_value(p, key, header)) return false;
+  } while (take(p, ","));
+  return take(p, "}");
 }
 
-/* The index of the dtype in `codes`. */
-static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t *code, cpb_error *error) {
+static bool parse_header(const char *p, npy_header *header) {
+  bool whole = take(&p, "{") && take_members(&p, header) && take(&p, "") && *p == 0;
+  return whole && header->has_descr && header->has_order && header->has_shape;
+}
+
+static cpb_status find_code(const cpb_reader *reader, const char *descr, const npy_code **code,
+                            cpb_error *error) {
   const char *path = reader->source.path;
-  if (strcmp(descr, "[..]") == 0)
+  if (strcmp(descr, RECORDS) == 0)
     return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
                          "its dtype is structured (records), not numbers");
   if (strchr(descr, 'O') != NULL)
@@ -581,7 +519,7 @@ static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t 
                          "its dtype is object (pickled Python), which is not read: it could run code");
   for (size_t i = 0; i < CODES && descr[0] != 0; i++) {
     if (strcmp(descr + 1, codes[i].code) != 0) continue;
-    *code = i;
+    *code = &codes[i];
     if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return CPB_OK;
     if (descr[0] == '>')
       return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
@@ -595,7 +533,7 @@ static cpb_status find_code(const cpb_reader *reader, const char *descr, size_t 
 }
 
 static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64_t start, cpb_error *error) {
-  size_t code = 0;
+  const npy_code *code = NULL;
   cpb_status status = find_code(reader, header->descr, &code, error);
   if (status != CPB_OK) return status;
   if (header->rank < 1 || header->rank > RANK_MAX)
@@ -603,12 +541,11 @@ static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64
                          "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
                          header->rank);
   uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
-  status = codes[code].narrow != CPB_NOT_NARROW
-               ? fixed_shape_narrow(reader, codes[code].narrow, cols, start, error)
-               : fixed_shape(reader, codes[code].dtype, cols, start, 0, error);
+  cpb_layout layout = {
+      .start = start, .by_columns = header->fortran_order && cols > 1, .narrow = code->narrow};
+  status = fixed_shape(reader, code->dtype, cols, layout, error);
   if (status != CPB_OK) return status;
-  reader->layout.by_columns = header->fortran_order && cols > 1;
-  if (reader->layout.by_columns && reader->source.stream)
+  if (layout.by_columns && reader->source.stream)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path,
                          "an array in Fortran order cannot be read from a pipe; save it to a file first");
   return fixed_rows(reader, header->shape[0], error);
@@ -652,56 +589,31 @@ static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
   npy_header header = {.rank = 0};
   reader->buffer.bytes[length] = 0;
   bool parsed = parse_header((const char *)reader->buffer.bytes, &header);
-  if (!parsed && strcmp(header.descr, "[..]") != 0)
+  if (!parsed && strcmp(header.descr, RECORDS) != 0)
     return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
                          "its header is not a dict of descr, fortran_order and shape");
   return set_shape(reader, &header, start + length, error);
 }
 
-/* The whole header, a multiple of ALIGNMENT bytes; the same length for any number of rows. */
-static size_t print_header(const cpb_writer *writer, uint64_t rows, char header[256]) {
+/* A multiple of ALIGNMENT bytes; the same length for any number of rows. */
+static cpb_status npy_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size,
+                                cpb_error *error) {
   size_t i = 0;
+  (void)error;
   while (codes[i].dtype != writer->dtype) i++;
   int digits = snprintf(NULL, 0, "%llu", (unsigned long long)rows);
-  int length = snprintf(header + MAGIC + 2, 256 - MAGIC - 2,
+  int length = snprintf(header + MAGIC + 2, CPB_HEADER_ROOM - MAGIC - 2,
                         "{'descr': '%c%s', 'fortran_order': False, 'shape': (%llu, %zu), }%*s",
                         cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', codes[i].code,
                         (unsigned long long)rows, writer->cols, COUNT_DIGITS - digits, "");
   size_t used = MAGIC + 2 + (size_t)length + 1;
-  size_t size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  memset(header + used - 1, ' ', size - used);
-  header[size - 1] = '\n';
-  uint16_t dict = (uint16_t)(size - MAGIC - 2);
+  *size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  memset(header + used - 1, ' ', *size - used);
+  header[*size - 1] = '\n';
+  uint16_t dict = (uint16_t)(*size - MAGIC - 2);
   memcpy(header, "\x93NUMPY\x01", MAGIC);
   memcpy(header + MAGIC, &dict, sizeof dict);
-  return size;
+  return CPB_OK;
 }
 
-static cpb_status npy_begin(cpb_writer *writer, cpb_error *error) {
-  char header[256];
-  size_t size = print_header(writer, writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows, header);
-  return fixed_begin(writer, header, size, 0, error);
-}
-
-static cpb_status npy_finish(cpb_writer *writer, cpb_error *error) {
-  char header[256];
-  if (writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
-  size_t size = print_header(writer, writer->appended, header);
-  return cpb_whole_write_at(&writer->whole, 0, header, size, error);
-}
-
-const cpb_format cpb_format_npy = {
-    .name = "npy",
-    .extensions = ".npy",
-    .dtypes = ~0u,
-    .streams_in = true,
-    .streams_out = true,
-    .header_counts_rows = true,
-    .open = npy_open,
-    .next = fixed_next,
-    .at = fixed_at,
-    .lend = fixed_lend,
-    .begin = npy_begin,
-    .append = fixed_append,
-    .finish = npy_finish,
-};
+const cpb_format cpb_format_npy = FIXED("npy", 0, ~0u, npy_open, npy_header_of);

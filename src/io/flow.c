@@ -10,10 +10,16 @@
 #include "core/sized.h"
 #include "io/format.h"
 #include "io/random_access.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 
 /* A block fits in the second-level cache of one core, and is large enough to amortise the two system calls. */
 enum { BLOCK_BYTES = 1 << 18, SEQUENTIAL_BLOCKS = 8, ROUND_BLOCKS = 64 };
+
+typedef struct failure {
+  uint64_t block;
+  cpb_error error;
+} failure;
 
 typedef struct flow {
   cpb_flow_options o;
@@ -27,12 +33,10 @@ typedef struct flow {
   /* parallel part */
   char *buffers;
   size_t in_size, out_size;
-  _Atomic uint64_t next;   /* the next block */
-  uint64_t round_end;      /* blocks of this round */
-  _Atomic uint64_t failed; /* lowest block that failed, UINT64_MAX: none */
-  cpb_status *status;      /* one per thread, for the block in failed_block */
-  uint64_t *failed_block;
-  cpb_error *errors;
+  _Atomic uint64_t next; /* the next block */
+  uint64_t round_end;    /* blocks of this round */
+  _Atomic size_t failed; /* lowest block that failed, SIZE_MAX: none */
+  failure *failures;     /* one per thread */
 } flow;
 
 CPB_DEFAULTS(cpb_flow_options, .size = sizeof(cpb_flow_options), .last = CPB_ROWS_UNKNOWN)
@@ -58,12 +62,6 @@ static cpb_status tell(const flow *f, uint64_t done, cpb_error *error) {
 
 /* ---- both files with random access: every thread reads, transforms and writes blocks of its own ---- */
 
-static cpb_status read_block(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
-                             cpb_loan *loan, cpb_view *rows, bool lend, cpb_error *error) {
-  cpb_status status = lend ? cpb_reader_lend(reader, first, count, loan, rows, error) : CPB_EINVAL;
-  return status == CPB_EINVAL ? cpb_reader_at(reader, first, count, buffer, rows, error) : status;
-}
-
 static cpb_status move_rows(flow *f, uint64_t at, cpb_view in, char *out_buffer, cpb_error *error) {
   if (f->o.transform != NULL) {
     cpb_out out = cpb_rows_out(out_buffer, f->made, in.rows, f->cols);
@@ -81,7 +79,9 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   size_t count = left < f->per_block ? (size_t)left : f->per_block;
   cpb_loan loan = {NULL, 0};
   cpb_view in;
-  cpb_status status = read_block(f->reader, f->o.first + at, count, in_buffer, &loan, &in, f->o.lend, error);
+  uint64_t first = f->o.first + at;
+  cpb_status status = f->o.lend ? cpb_reader_lend(f->reader, first, count, &loan, &in, error) : CPB_EINVAL;
+  if (status == CPB_EINVAL) status = cpb_reader_at(f->reader, first, count, in_buffer, &in, error);
   if (status == CPB_OK) status = move_rows(f, at, in, out_buffer, error);
   cpb_error late;
   if (cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK) return status;
@@ -94,27 +94,23 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
 static void move_blocks(void *arg, size_t thread) {
   flow *f = arg;
   char *in = f->buffers + thread * (f->in_size + f->out_size), *out = in + f->in_size;
-  while (atomic_load(&f->failed) == UINT64_MAX) {
-    uint64_t block = atomic_fetch_add(&f->next, 1);
-    if (block >= f->round_end) return;
-    cpb_status status = move_block(f, block, in, out, &f->errors[thread]);
+  failure *mine = &f->failures[thread];
+  while (atomic_load(&f->failed) == SIZE_MAX) {
+    mine->block = atomic_fetch_add(&f->next, 1);
+    if (mine->block >= f->round_end) return;
+    cpb_status status = move_block(f, mine->block, in, out, &mine->error);
     if (status == CPB_OK) continue;
-    f->status[thread] = status;
-    f->failed_block[thread] = block;
-    uint64_t known = atomic_load(&f->failed);
-    while (block < known && !atomic_compare_exchange_weak(&f->failed, &known, block)) {
-    }
-    return;
+    mine->error.status = status;
+    cpb_report_least(&f->failed, (size_t)mine->block);
   }
 }
 
-/* The failure of the lowest block. */
+/* The failure of the lowest block; a thread that had nothing to do has block 0 and no status. */
 static cpb_status first_failure(const flow *f, size_t threads, cpb_error *error) {
-  for (size_t i = 0; i < threads; i++)
-    if (f->status[i] != CPB_OK && f->failed_block[i] == atomic_load(&f->failed)) {
-      if (error != NULL) *error = f->errors[i];
-      return f->status[i];
-    }
+  size_t failed = atomic_load(&f->failed);
+  for (size_t i = 0; i < threads && failed != SIZE_MAX; i++)
+    if (f->failures[i].block == failed && f->failures[i].error.status != CPB_OK)
+      return cpb_fail_again(error, &f->failures[i].error);
   return CPB_OK;
 }
 
@@ -139,17 +135,13 @@ static cpb_status run_parallel(flow *f, cpb_error *error) {
   f->in_size = round_up(cpb_reader_buffer_size(f->reader, f->per_block));
   f->out_size = round_up(f->per_block * f->cols * cpb_dtype_size(f->made));
   f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));
-  f->status = calloc(threads, sizeof *f->status);
-  f->failed_block = calloc(threads, sizeof *f->failed_block);
-  f->errors = calloc(threads, sizeof *f->errors);
-  atomic_store(&f->failed, UINT64_MAX);
-  bool there = f->buffers != NULL && f->status != NULL && f->failed_block != NULL && f->errors != NULL;
+  f->failures = calloc(threads, sizeof *f->failures);
+  atomic_store(&f->failed, SIZE_MAX);
+  bool there = f->buffers != NULL && f->failures != NULL;
   cpb_status status =
       there ? run_rounds(f, threads, error) : cpb_fail_memory(error, "blocks of %zu threads", threads);
   free(f->buffers);
-  free(f->status);
-  free(f->failed_block);
-  free(f->errors);
+  free(f->failures);
   return status;
 }
 
@@ -171,9 +163,7 @@ static cpb_status append(flow *f, cpb_view rows, uint64_t first, cpb_error *erro
 
 /* A row that is not finite, or has no image: the transform sets those to NaN. */
 static bool is_bad(cpb_view in, cpb_view made, size_t row) {
-  for (size_t k = 0; k < in.cols; k++)
-    if (!isfinite(cpb_view_at(in, row, k))) return true;
-  return isnan(cpb_view_at(made, row, 0));
+  return !cpb_row_is_finite(in, row) || isnan(cpb_view_at(made, row, 0));
 }
 
 /* Appends the runs between the bad rows. */

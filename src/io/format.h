@@ -17,12 +17,16 @@
 #include "io/random_access.h"
 #include "io/sealing.h"
 #include "io/whole_file.h"
+#include "text/json_text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian and read as they are");
 
 /* Formats that do not store zeros (libsvm, HDF5): the size of the file does not limit the memory of its rows, so d is
  * at most this, and a block at most this many bytes, or one row. */
 enum { CPB_COLS_MAX = 1 << 24, CPB_BLOCK_MAX = 1 << 24 };
+
+/* Bytes for the header of a file that is written; bytes of rows that are written at a time. */
+enum { CPB_HEADER_ROOM = 256, CPB_PIECE_BYTES = 1 << 18 };
 
 /* Integer types without a dtype; they are read as the next wider one. */
 typedef enum cpb_narrow { CPB_NOT_NARROW, CPB_NARROW_U16, CPB_NARROW_I16, CPB_NARROW_U32 } cpb_narrow;
@@ -32,6 +36,7 @@ typedef struct cpb_layout {
   uint64_t start;    /* offset of row 0 */
   size_t prefix;     /* bytes before the elements of each row: an int32 d, or nothing */
   size_t row_bytes;  /* with the prefix */
+  size_t element;    /* bytes of an element; reading only */
   bool by_columns;   /* Fortran order: one column after the other */
   cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
@@ -42,8 +47,6 @@ typedef struct cpb_format {
   int variant;            /* defined by the format: a dtype, a separator */
   unsigned dtypes;        /* that can be written: bit 1 << dtype */
   bool streams_in, streams_out;
-  bool header_counts_rows;
-  bool text;               /* numbers are printed, and read as f64 */
   const char *default_set; /* "file:set" formats: the set used if none is named; NULL: one set per file */
   bool (*same_set)(const char *file, const char *set, const char *other); /* for files of several sets */
 
@@ -67,8 +70,14 @@ typedef struct cpb_format {
   cpb_status (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
   cpb_status (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
+  /* Rows of a fixed size: the header for this number of rows, of the same size for any number. NULL: none. */
+  cpb_status (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size,
+                       cpb_error *error);
   cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
-  cpb_status (*append)(cpb_writer *writer, cpb_view block, cpb_error *error);
+  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row. */
+  cpb_status (*append)(cpb_writer *writer, cpb_view rows, cpb_error *error);
+  /* Text formats have this instead, whose numbers are read as f64: prints a row to writer->out. */
+  void (*print)(cpb_writer *writer, const void *row, bool first);
   cpb_status (*finish)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
   void (*abandon)(cpb_writer *writer);                        /* frees state; NULL: none */
 } cpb_format;
@@ -77,17 +86,12 @@ struct cpb_reader {
   const cpb_format *format;
   char *path, *file; /* as given, and without the data set */
   const char *set;   /* NULL: not given */
-  bool follow_external, decimal_comma, skip_text;
-  void (*problem)(void *context, const cpb_error *what);
-  void *context; /* of problem */
-  cpb_header header;
-  cpb_column_wish wish;
+  cpb_reader_options o;
   cpb_columns columns; /* of text, and of other files if columns are selected */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
   cpb_buffer picked;        /* a block of the selected columns */
-  bool skip_bad;
-  cpb_buffer bad; /* numbers of the bad rows so far, ascending */
+  cpb_buffer bad;           /* numbers of the bad rows so far, ascending */
   size_t bad_count;
   double *fill; /* replaces cells that are NaN, one per column; NULL: none */
   cpb_input source;
@@ -116,9 +120,8 @@ struct cpb_writer {
   _Atomic uint64_t placed; /* rows written at given positions */
   cpb_layout layout;
   void *state;
-  cpb_buffer buffer; /* pending output bytes */
-  size_t used;
-  cpb_buffer row;                       /* one converted row, for text */
+  cpb_text out;                         /* pending output bytes */
+  cpb_buffer converted;                 /* a piece of the rows appended */
   const char *const *columns;           /* names for text_begin; NULL: none */
   const cpb_reader *rows_of, *cells_of; /* readers with the ids of rows and cells; NULL: none */
   uint64_t next_id;                     /* the row of rows_of written next */
@@ -148,20 +151,9 @@ size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
 
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
-/* Makes room for count bytes at writer->buffer.bytes + writer->used; the caller advances used. */
-cpb_status cpb_writer_room(cpb_writer *writer, size_t count, cpb_error *error);
-cpb_status cpb_writer_flush(cpb_writer *writer, cpb_error *error);
-/* Records the printed number of column j for the seal; after the last column, passes row `row` of the block to it. */
+/* Writes the pending bytes of writer->out if there are at least this many. ENOMEM if it has failed. */
+cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error);
+/* Records the printed number of column j for the seal. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
-cpb_status cpb_writer_show_printed(cpb_writer *writer, size_t row, cpb_error *error);
-/* Passes rows of the file's own dtype, from number `first` on, to the seal. */
-cpb_status cpb_writer_show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error);
-/* Passes an appended block to the seal, if there is one. */
-cpb_status cpb_writer_show_block(cpb_writer *writer, cpb_view block, cpb_error *error);
-/* Row `row` of the block, which is row appended+row of the file, converted to the file's dtype. */
-cpb_status cpb_writer_convert(const cpb_writer *writer, cpb_view block, size_t row, void *to,
-                              cpb_error *error);
-/* The same into writer->row. */
-cpb_status cpb_writer_row(cpb_writer *writer, cpb_view block, size_t row, cpb_error *error);
 
 #endif

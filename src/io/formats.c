@@ -45,8 +45,7 @@ static const char *colon_after_extension(const char *path, const cpb_format *for
 
 /* By extension, ignoring that of compression. */
 static const cpb_format *by_extension(const char *path) {
-  size_t stem;
-  cpb_packing_of(path, &stem);
+  size_t stem = cpb_unpacked_length(path);
   const char *dot = NULL;
   for (size_t k = 0; k < stem; k++) dot = path[k] == '.' ? path + k : path[k] == '/' ? NULL : dot;
   for (size_t i = 0; i < FORMATS; i++) {
@@ -95,13 +94,8 @@ cpb_status cpb_format_find(const char *path, const char *name, const cpb_format 
   const char *colon = find_colon(path, *format);
   *file = strdup(path);
   if (*file == NULL) return cpb_fail_memory(error, "the path");
-  if (colon == NULL || colon[1] == 0) {
-    *set = NULL;
-    if (colon != NULL) (*file)[colon - path] = 0;
-  } else {
-    (*file)[colon - path] = 0;
-    *set = *file + (colon - path) + 1;
-  }
+  if (colon != NULL) (*file)[colon - path] = 0;
+  *set = colon == NULL || colon[1] == 0 ? NULL : *file + (colon - path) + 1;
   return CPB_OK;
 }
 

@@ -23,10 +23,12 @@ static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SE
 
 #include <stdio.h>
 
-enum { RANK_MAX = 2, CHUNK_BYTES = 1 << 18, COPY_BYTES = 1 << 16 };
+enum { RANK_MAX = 2, COPY_BYTES = 1 << 16 };
 
 typedef struct hdf5_state {
   hid_t file, set, type; /* type: of the elements in memory; each < 0 if not open */
+  hid_t access;          /* a list of properties that prevents following links to other files */
+  bool left;             /* such a link was met */
   hsize_t rows;
   int rank;
   cpb_hdf5_bytes bytes; /* of the file */
@@ -50,21 +52,37 @@ static void hush_end(hush saved) {
   cpb_h5()->H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
 
+/* Closes a space, type, attribute, object or list of properties, if it is open. */
+static void release(hid_t id) {
+  if (id >= 0) cpb_h5()->H5Idec_ref(id);
+}
+
+/* External links inside a file can lead to other files. HDF5 calls this before following one; failure prevents it. */
+static herr_t stay_inside(const char *parent_file, const char *parent_group, const char *file,
+                          const char *object, unsigned *flags, hid_t access, void *left) {
+  (void)parent_file, (void)parent_group, (void)file, (void)object, (void)flags, (void)access;
+  *(bool *)left = true;
+  return -1;
+}
+
 /* If the library failed to initialise, no other function of it may be called. */
-static hdf5_state *state_new(cpb_error *error) {
-  hdf5_state *state = H5open() < 0 ? NULL : malloc(sizeof *state);
-  if (state == NULL)
-    cpb_fail_memory(error, "%zu bytes", sizeof *state);
-  else
-    *state = (hdf5_state){.file = -1, .set = -1, .type = -1};
-  return state;
+static cpb_status state_new(const char *path, hdf5_state **state, cpb_error *error) {
+  cpb_status status = need_library(path, error);
+  if (status != CPB_OK) return status;
+  hdf5_state *made = *state = H5open() < 0 ? NULL : malloc(sizeof *made);
+  if (made == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *made);
+  *made = (hdf5_state){.file = -1, .set = -1, .type = -1};
+  hush quiet = hush_begin();
+  made->access = cpb_h5()->H5Pcreate(H5P_DATASET_ACCESS);
+  bool done = made->access >= 0 && cpb_h5()->H5Pset_elink_cb(made->access, stay_inside, &made->left) >= 0;
+  hush_end(quiet);
+  return done ? CPB_OK : cpb_fail_memory(error, "a list of HDF5 properties");
 }
 
 /* True if everything could be closed, so that all data are in the file. */
 static bool state_close(hdf5_state *state) {
-  bool closed = true;
-  if (state->type >= 0) closed = cpb_h5()->H5Tclose(state->type) >= 0 && closed;
-  if (state->set >= 0) closed = cpb_h5()->H5Dclose(state->set) >= 0 && closed;
+  release(state->type);
+  bool closed = state->set < 0 || cpb_h5()->H5Dclose(state->set) >= 0;
   if (state->file >= 0) closed = cpb_h5()->H5Fclose(state->file) >= 0 && closed;
   state->type = state->set = state->file = -1;
   return closed;
@@ -74,6 +92,7 @@ static void state_free(hdf5_state *state) {
   if (state == NULL) return;
   hush quiet = hush_begin();
   state_close(state);
+  release(state->access);
   hush_end(quiet);
   free(state);
 }
@@ -81,12 +100,11 @@ static void state_free(hdf5_state *state) {
 /* IEEE binary16, for which HDF5 1.10 has no name: 1 sign bit, 5 of exponent, 10 of mantissa. */
 static hid_t make_half(void) {
   hid_t type = cpb_h5()->H5Tcopy(H5T_IEEE_F32LE);
-  if (cpb_h5()->H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || cpb_h5()->H5Tset_size(type, 2) < 0 ||
-      cpb_h5()->H5Tset_ebias(type, 15) < 0) {
-    cpb_h5()->H5Tclose(type);
-    return -1;
-  }
-  return type;
+  if (cpb_h5()->H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && cpb_h5()->H5Tset_size(type, 2) >= 0 &&
+      cpb_h5()->H5Tset_ebias(type, 15) >= 0)
+    return type;
+  release(type);
+  return -1;
 }
 
 /* A copy of the element type; the caller closes it. */
@@ -124,7 +142,7 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   hid_t space = cpb_h5()->H5Dget_space(state->set);
   state->rank = space < 0 ? -1 : cpb_h5()->H5Sget_simple_extent_ndims(space);
   if (state->rank == 1 || state->rank == 2) cpb_h5()->H5Sget_simple_extent_dims(space, lengths, NULL);
-  if (space >= 0) cpb_h5()->H5Sclose(space);
+  release(space);
   if (state->rank < 1 || state->rank > RANK_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
                          "data set \"%s\" has %d dimensions, wanted 2 (rows, columns) or 1 (one column)",
@@ -136,22 +154,6 @@ static cpb_status read_shape(cpb_reader *reader, hdf5_state *state, const char *
   reader->rows = lengths[0];
   reader->cols = (size_t)lengths[1];
   return CPB_OK;
-}
-
-/* External links inside a file can lead to other files. HDF5 calls this before following one; failure prevents it. */
-static herr_t stay_inside(const char *parent_file, const char *parent_group, const char *file,
-                          const char *object, unsigned *flags, hid_t access, void *left) {
-  (void)parent_file, (void)parent_group, (void)file, (void)object, (void)flags, (void)access;
-  *(bool *)left = true;
-  return -1;
-}
-
-/* An access list of this kind, closed by the caller; *left is set if a link would have led to another file. */
-static hid_t make_access(hid_t kind, bool *left) {
-  hid_t access = cpb_h5()->H5Pcreate(kind);
-  if (access >= 0 && cpb_h5()->H5Pset_elink_cb(access, stay_inside, left) >= 0) return access;
-  if (access >= 0) cpb_h5()->H5Pclose(access);
-  return -1;
 }
 
 /* A list of names for a message. */
@@ -166,7 +168,7 @@ static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, vo
   listing *list = arg;
   hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : cpb_h5()->H5Oopen(group, name, list->access);
   bool is_set = object >= 0 && cpb_h5()->H5Iget_type(object) == H5I_DATASET;
-  if (object >= 0) cpb_h5()->H5Oclose(object);
+  release(object);
   if (!is_set) return 0;
   size_t room = sizeof list->text - list->used;
   int length = snprintf(list->text + list->used, room, "%s%s", list->used == 0 ? "" : ", ", name);
@@ -180,10 +182,8 @@ static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, vo
 
 static cpb_status refuse_set(const cpb_reader *reader, const hdf5_state *state, const char *name,
                              cpb_error *error) {
-  bool left = false;
-  listing list = {.used = 0, .access = make_access(H5P_LINK_ACCESS, &left)};
-  if (list.access >= 0) cpb_h5()->H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
-  if (list.access >= 0) cpb_h5()->H5Pclose(list.access);
+  listing list = {.used = 0, .access = state->access};
+  cpb_h5()->H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
   return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, reader->source.path,
                        "has no data set \"%.80s\"; it has %s", name, list.text[0] != 0 ? list.text : "none");
 }
@@ -206,7 +206,7 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
   hid_t creation = cpb_h5()->H5Dget_create_plist(state->set);
   bool is_virtual = creation >= 0 && cpb_h5()->H5Pget_layout(creation) == H5D_VIRTUAL;
   int pieces = creation < 0 || is_virtual ? 0 : cpb_h5()->H5Pget_external_count(creation);
-  if (creation >= 0) cpb_h5()->H5Pclose(creation);
+  release(creation);
   if (creation < 0 || pieces < 0)
     return cpb_file_fail(error, CPB_WHY_HDF5_OPEN, reader->source.path,
                          "HDF5 cannot tell how \"%.80s\" is stored", name);
@@ -215,15 +215,12 @@ static cpb_status check_inside(const cpb_reader *reader, const hdf5_state *state
 }
 
 static cpb_status open_named(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
-  bool left = false;
-  hid_t access = reader->follow_external ? H5P_DEFAULT : make_access(H5P_DATASET_ACCESS, &left);
-  state->set = access < 0 ? -1 : cpb_h5()->H5Dopen2(state->file, name, access);
-  if (access >= 0 && !reader->follow_external) cpb_h5()->H5Pclose(access);
+  state->set = cpb_h5()->H5Dopen2(state->file, name, reader->o.follow_external ? H5P_DEFAULT : state->access);
   cpb_status status = check_bytes(state, error);
   if (status != CPB_OK) return status;
-  if (left) return refuse_outside(reader, name, "is a link to another file", error);
+  if (state->left) return refuse_outside(reader, name, "is a link to another file", error);
   if (state->set < 0) return refuse_set(reader, state, name, error);
-  return reader->follow_external ? CPB_OK : check_inside(reader, state, name, error);
+  return reader->o.follow_external ? CPB_OK : check_inside(reader, state, name, error);
 }
 
 /* HDF5 opens the file itself only if it may open other files too, which it finds relative to it. */
@@ -234,8 +231,8 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
   if (!is_signed) return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "is not an HDF5 file");
   state->bytes.source = &reader->source;
   state->bytes.size = reader->source.size;
-  state->file = reader->follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
-                                        : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
+  state->file = reader->o.follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+                                          : cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
   if (state->file >= 0) return CPB_OK;
   status = check_bytes(state, error);
   return status != CPB_OK
@@ -246,7 +243,7 @@ static cpb_status open_hdf5(cpb_reader *reader, hdf5_state *state, cpb_error *er
 static cpb_status read_type(cpb_reader *reader, hdf5_state *state, const char *name, cpb_error *error) {
   hid_t stored = cpb_h5()->H5Dget_type(state->set);
   bool known = stored >= 0 && find_dtype(stored, &reader->dtype);
-  if (stored >= 0) cpb_h5()->H5Tclose(stored);
+  release(stored);
   if (!known)
     return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, reader->source.path,
                          "data set \"%.80s\" does not hold integers up to i64 or floats up to f64", name);
@@ -263,10 +260,10 @@ static cpb_status open_set(cpb_reader *reader, hdf5_state *state, cpb_error *err
 }
 
 static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
-  cpb_status status = need_library(reader->source.path, error);
+  hdf5_state *state = NULL;
+  cpb_status status = state_new(reader->source.path, &state, error);
+  reader->state = state;
   if (status != CPB_OK) return status;
-  hdf5_state *state = reader->state = state_new(error);
-  if (state == NULL) return CPB_ENOMEM;
   hush quiet = hush_begin();
   status = open_set(reader, state, error);
   hush_end(quiet);
@@ -275,28 +272,20 @@ static cpb_status hdf5_open(cpb_reader *reader, cpb_error *error) {
 
 static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 
-/* The rows [first, first+count) of the data set, as dataspaces of the file and of memory. */
-static bool select_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, hid_t *in_file,
-                        hid_t *in_memory) {
+/* Reads the rows [first, first+count) of the data set, or writes them. */
+static bool move_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, void *rows,
+                      bool writes) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
-  *in_memory = cpb_h5()->H5Screate_simple(state->rank, length, NULL);
-  *in_file = cpb_h5()->H5Dget_space(state->set);
-  return *in_memory >= 0 && *in_file >= 0 &&
-         cpb_h5()->H5Sselect_hyperslab(*in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
-}
-
-static void close_spaces(hid_t in_file, hid_t in_memory) {
-  if (in_file >= 0) cpb_h5()->H5Sclose(in_file);
-  if (in_memory >= 0) cpb_h5()->H5Sclose(in_memory);
-}
-
-static bool read_rows(const cpb_reader *reader, size_t count) {
-  const hdf5_state *state = reader->state;
-  hid_t in_file, in_memory;
-  bool done =
-      select_rows(state, reader->next_row, count, reader->cols, &in_file, &in_memory) &&
-      cpb_h5()->H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, reader->buffer.bytes) >= 0;
-  close_spaces(in_file, in_memory);
+  hid_t in_memory = cpb_h5()->H5Screate_simple(state->rank, length, NULL);
+  hid_t in_file = cpb_h5()->H5Dget_space(state->set);
+  bool done = in_memory >= 0 && in_file >= 0 &&
+              cpb_h5()->H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
+  if (done && writes)
+    done = cpb_h5()->H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
+  else if (done)
+    done = cpb_h5()->H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
+  release(in_file);
+  release(in_memory);
   return done;
 }
 
@@ -307,7 +296,7 @@ static cpb_status hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block
   *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
   if (count == 0) return CPB_OK;
   hush quiet = hush_begin();
-  bool done = read_rows(reader, count);
+  bool done = move_rows(reader->state, reader->next_row, count, reader->cols, reader->buffer.bytes, false);
   if (!done) status = check_bytes(reader->state, error);
   if (!done && status == CPB_OK)
     status = cpb_file_fail_row(error, CPB_WHY_HDF5_OPEN, reader->source.path, reader->next_row,
@@ -344,17 +333,16 @@ static cpb_status take_kept(cpb_writer *writer, hdf5_state *state, cpb_error *er
 
 /* Removes what has the name of the new set: a set of numbers or a dangling link may be replaced, a group with its
  * contents may not. */
-static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, hid_t access,
-                           cpb_error *error) {
-  if (cpb_h5()->H5Lexists(state->file, writer->set, access) <= 0) return CPB_OK;
-  hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, access);
+static cpb_status make_way(const cpb_writer *writer, const hdf5_state *state, cpb_error *error) {
+  if (cpb_h5()->H5Lexists(state->file, writer->set, state->access) <= 0) return CPB_OK;
+  hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, state->access);
   H5I_type_t kind = object < 0 ? H5I_DATASET : cpb_h5()->H5Iget_type(object);
-  if (object >= 0) cpb_h5()->H5Oclose(object);
+  release(object);
   if (kind != H5I_DATASET)
     return cpb_file_fail(error, CPB_WHY_HDF5_NO_SET, writer->whole.path,
                          "\"%.80s\" is a %s, not a data set: it was not replaced", writer->set,
                          kind == H5I_GROUP ? "group" : "named type");
-  if (cpb_h5()->H5Ldelete(state->file, writer->set, access) >= 0) return CPB_OK;
+  if (cpb_h5()->H5Ldelete(state->file, writer->set, state->access) >= 0) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
                        "HDF5 cannot replace data set \"%.80s\"", writer->set);
 }
@@ -374,50 +362,37 @@ static cpb_status open_for_writing(cpb_writer *writer, hdf5_state *state, cpb_er
 
 /* Contiguous if the number of rows is known, extensible chunks if not; without time stamps, so that the same numbers
  * give the same bytes. */
-static hid_t make_creation(const cpb_writer *writer) {
+static bool set_creation(const cpb_writer *writer, hid_t creation) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  hsize_t chunk[RANK_MAX] = {row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1, writer->cols};
-  hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE);
-  if (creation < 0) return -1;
-  if (cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
-      (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0))
-    return creation;
-  cpb_h5()->H5Pclose(creation);
-  return -1;
+  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->cols};
+  return creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
+         (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
 }
 
-static hid_t make_space(const cpb_writer *writer) {
+static hid_t make_set(const cpb_writer *writer, const hdf5_state *state) {
   bool known = writer->rows != CPB_ROWS_UNKNOWN;
   hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
   hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
-  return cpb_h5()->H5Screate_simple(RANK_MAX, length, most);
-}
-
-static hid_t make_set(const cpb_writer *writer, const hdf5_state *state, hid_t access) {
-  hid_t space = make_space(writer), creation = make_creation(writer),
-        links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
-  hid_t set = -1;
-  if (space >= 0 && creation >= 0 && links >= 0 && cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
+  hid_t space = cpb_h5()->H5Screate_simple(RANK_MAX, length, most), set = -1;
+  hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE), links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
+  if (space >= 0 && set_creation(writer, creation) && links >= 0 &&
+      cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
     set = cpb_h5()->H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation,
-                               access);
-  if (links >= 0) cpb_h5()->H5Pclose(links);
-  if (creation >= 0) cpb_h5()->H5Pclose(creation);
-  if (space >= 0) cpb_h5()->H5Sclose(space);
+                               state->access);
+  release(links);
+  release(creation);
+  release(space);
   return set;
 }
 
 static cpb_status replace_set(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
-  bool left = false;
-  hid_t access = make_access(H5P_DATASET_ACCESS, &left);
-  cpb_status status = CPB_OK;
-  if (access >= 0 && writer->whole.kept >= 0) status = make_way(writer, state, access, error);
-  if (access >= 0 && status == CPB_OK) state->set = make_set(writer, state, access);
-  if (access >= 0) cpb_h5()->H5Pclose(access);
+  cpb_status status = writer->whole.kept >= 0 ? make_way(writer, state, error) : CPB_OK;
+  if (status == CPB_OK) state->set = make_set(writer, state);
   if (status == CPB_OK) status = check_bytes(state, error);
   if (status != CPB_OK || state->set >= 0) return status;
-  return cpb_file_fail(
-      error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot create data set \"%.80s\"%s",
-      writer->set == NULL ? DEFAULT_SET : writer->set, left ? ": its name leads to another file" : "");
+  return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path,
+                       "HDF5 cannot create data set \"%.80s\"%s", or_default(writer->set),
+                       state->left ? ": its name leads to another file" : "");
 }
 
 static cpb_status begin_quietly(cpb_writer *writer, hdf5_state *state, cpb_error *error) {
@@ -433,47 +408,29 @@ static cpb_status hdf5_begin(cpb_writer *writer, cpb_error *error) {
   if (writer->cols > CPB_COLS_MAX)
     return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
                          "data sets have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
-  cpb_status status = need_library(writer->whole.path, error);
+  hdf5_state *state = NULL;
+  cpb_status status = state_new(writer->whole.path, &state, error);
+  writer->state = state;
   if (status != CPB_OK) return status;
-  hdf5_state *state = writer->state = state_new(error);
-  if (state == NULL) return CPB_ENOMEM;
   hush quiet = hush_begin();
   status = begin_quietly(writer, state, error);
   hush_end(quiet);
   return status;
 }
 
-/* Writes rows [state->rows, +count) of the data set from the buffer. */
-static bool write_rows(const cpb_writer *writer, hdf5_state *state, size_t count) {
-  hid_t in_file = -1, in_memory = -1;
-  hsize_t length[RANK_MAX] = {state->rows + count, writer->cols};
-  bool done =
-      (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
-      select_rows(state, state->rows, count, writer->cols, &in_file, &in_memory) &&
-      cpb_h5()->H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, writer->buffer.bytes) >= 0;
-  close_spaces(in_file, in_memory);
-  state->rows += count;
-  return done;
+static bool append_rows(const cpb_writer *writer, hdf5_state *state, cpb_view rows) {
+  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->cols};
+  return (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
+         move_rows(state, first, rows.rows, writer->cols, (void *)(uintptr_t)rows.data, true);
 }
 
-static cpb_status hdf5_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  size_t most = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
-  cpb_status status = cpb_buffer_reserve(&writer->buffer, most * row_bytes, 0, error);
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
-    size_t count = block.rows - first < most ? block.rows - first : most;
-    for (size_t i = 0; i < count && status == CPB_OK; i++)
-      status = cpb_writer_convert(writer, block, first + i, writer->buffer.bytes + i * row_bytes, error);
-    if (status != CPB_OK) return status;
-    hush quiet = hush_begin();
-    if (!write_rows(writer, writer->state, count))
-      status =
-          cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot write rows from %llu on",
-                        (unsigned long long)(writer->appended + first));
-    hush_end(quiet);
-    if (status == CPB_OK) status = check_bytes(writer->state, error);
-  }
-  return status;
+static cpb_status hdf5_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  hush quiet = hush_begin();
+  bool done = append_rows(writer, writer->state, rows);
+  hush_end(quiet);
+  if (done) return check_bytes(writer->state, error);
+  return cpb_file_fail(error, CPB_WHY_HDF5_WRITE, writer->whole.path, "HDF5 cannot write rows from %llu on",
+                       (unsigned long long)writer->appended);
 }
 
 /* ---- the seal, an attribute of the set ---- */
@@ -484,7 +441,7 @@ static bool put_attribute(hid_t set, hid_t type, const char *text) {
       space < 0 ? -1 : cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
   bool done = attribute >= 0 && cpb_h5()->H5Awrite(attribute, type, text) >= 0;
   if (attribute >= 0) done = cpb_h5()->H5Aclose(attribute) >= 0 && done;
-  if (space >= 0) cpb_h5()->H5Sclose(space);
+  release(space);
   return done;
 }
 
@@ -496,7 +453,7 @@ static bool put_seal(hid_t set, const char *text) {
   if (done && cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0)
     done = cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
   done = done && put_attribute(set, type, text);
-  if (type >= 0) cpb_h5()->H5Tclose(type);
+  release(type);
   return done;
 }
 
@@ -509,7 +466,7 @@ static cpb_status read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, 
   bool plain = space >= 0 && cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
                cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0 &&
                size > 0 && size <= SEAL_MOST;
-  if (space >= 0) cpb_h5()->H5Sclose(space);
+  release(space);
   cpb_status status = plain ? cpb_buffer_reserve(text, size, 0, error) : CPB_OK;
   if (plain && status == CPB_OK && cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
   return status;
@@ -520,8 +477,8 @@ static cpb_status read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_err
   hid_t attribute = cpb_h5()->H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
   hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
   cpb_status status = type < 0 ? CPB_OK : read_attribute(attribute, type, text, length, error);
-  if (type >= 0) cpb_h5()->H5Tclose(type);
-  if (attribute >= 0) cpb_h5()->H5Aclose(attribute);
+  release(type);
+  release(attribute);
   return status;
 }
 
@@ -539,12 +496,9 @@ static cpb_status refuse_seal(const cpb_writer *writer, cpb_error *error) {
 }
 
 static cpb_status add_seal(cpb_writer *writer, hdf5_state *state, const char *text, cpb_error *error) {
-  bool left = false;
   cpb_status status = open_for_writing(writer, state, error);
   if (status != CPB_OK) return status;
-  hid_t access = make_access(H5P_DATASET_ACCESS, &left);
-  state->set = access < 0 ? -1 : cpb_h5()->H5Dopen2(state->file, writer->set, access);
-  if (access >= 0) cpb_h5()->H5Pclose(access);
+  state->set = cpb_h5()->H5Dopen2(state->file, writer->set, state->access);
   bool done = state->set >= 0 && put_seal(state->set, text);
   done = state_close(state) && done;
   status = check_bytes(state, error);
@@ -554,12 +508,14 @@ static cpb_status add_seal(cpb_writer *writer, hdf5_state *state, const char *te
 /* Writes a copy of the file with the seal, which then replaces the file atomically. */
 static cpb_status hdf5_store_seal(const char *file, const char *set, const char *text, cpb_error *error) {
   cpb_writer writer = {.set = set};
-  hdf5_state *state = state_new(error);
-  if (state == NULL) return CPB_ENOMEM;
+  hdf5_state *state = NULL;
   cpb_status status = cpb_whole_open(file, &writer.whole, error);
-  hush quiet = hush_begin();
-  if (status == CPB_OK && !writer.whole.stream) status = add_seal(&writer, state, text, error);
-  hush_end(quiet);
+  if (status == CPB_OK) status = state_new(file, &state, error);
+  if (status == CPB_OK && !writer.whole.stream) {
+    hush quiet = hush_begin();
+    status = add_seal(&writer, state, text, error);
+    hush_end(quiet);
+  }
   state_free(state);
   if (status == CPB_OK) status = cpb_whole_commit(&writer.whole, error);
   cpb_whole_close(&writer.whole);
@@ -601,17 +557,17 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
 
 static bool is_linked(const char *path, const char *name, const char *other) {
   cpb_input source;
-  bool left = false, same = false;
-  if (need_library(path, NULL) != CPB_OK || H5open() < 0 || cpb_input_open(path, &source, NULL) != CPB_OK)
-    return false;
-  cpb_hdf5_bytes bytes = {.source = &source, .size = source.size};
-  hush quiet = hush_begin();
-  hid_t access = make_access(H5P_LINK_ACCESS, &left);
-  hid_t file = access < 0 || source.stream ? -1 : cpb_hdf5_driver_open(&bytes, CPB_HDF5_READ);
-  if (file >= 0) same = is_same_object(file, name, other, access);
-  if (file >= 0) cpb_h5()->H5Fclose(file);
-  if (access >= 0) cpb_h5()->H5Pclose(access);
-  hush_end(quiet);
+  hdf5_state *state = NULL;
+  if (cpb_input_open(path, &source, NULL) != CPB_OK) return false;
+  bool same = false, opens = !source.stream && state_new(path, &state, NULL) == CPB_OK;
+  if (opens) {
+    hush quiet = hush_begin();
+    state->bytes = (cpb_hdf5_bytes){.source = &source, .size = source.size};
+    state->file = cpb_hdf5_driver_open(&state->bytes, CPB_HDF5_READ);
+    same = state->file >= 0 && is_same_object(state->file, name, other, state->access);
+    hush_end(quiet);
+  }
+  state_free(state);
   cpb_input_close(&source);
   return same;
 }
@@ -630,14 +586,6 @@ static bool is_linked(const char *path, const char *name, const char *other) {
   (void)path, (void)name, (void)other;
   return false;
 }
-
-#define hdf5_next NULL
-#define hdf5_close NULL
-#define hdf5_append NULL
-#define hdf5_finish NULL
-#define hdf5_abandon NULL
-#define hdf5_seal NULL
-#define hdf5_store_seal NULL
 
 #endif
 
@@ -671,12 +619,14 @@ const cpb_format cpb_format_hdf5 = {
     .default_set = DEFAULT_SET,
     .same_set = hdf5_same_set,
     .open = hdf5_open,
+    .begin = hdf5_begin,
+#ifdef CPB_HAVE_HDF5
     .next = hdf5_next,
     .close = hdf5_close,
     .seal = hdf5_seal,
     .store_seal = hdf5_store_seal,
-    .begin = hdf5_begin,
     .append = hdf5_append,
     .finish = hdf5_finish,
     .abandon = hdf5_abandon,
+#endif
 };

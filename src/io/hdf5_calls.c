@@ -30,16 +30,12 @@ static _Atomic(cpb_hdf5_calls *) loaded; /* never freed: libhdf5 cannot be unloa
 const cpb_hdf5_calls *cpb_h5(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
 
 static bool fill(cpb_hdf5_calls *calls, void *library) {
+#define QUOTED(name) #name
+#define ENTRY(name) {QUOTED(name), offsetof(cpb_hdf5_calls, name)},
   static const struct {
     const char *name;
     size_t offset;
-  } entries[] = {
-#define QUOTED(name) #name
-#define CPB_HDF5_NAME(name) {QUOTED(name), offsetof(cpb_hdf5_calls, name)},
-#include "io/hdf5_names.inc"
-#undef CPB_HDF5_NAME
-#undef QUOTED
-  };
+  } entries[] = {CPB_HDF5_NAMES(ENTRY)};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
     void *address = dlsym(library, entries[i].name);
     if (address == NULL) return false;
@@ -48,18 +44,13 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
   return true;
 }
 
-/* If several threads load at the same time, the first table is used. */
-static void publish(cpb_hdf5_calls *calls) {
-  cpb_hdf5_calls *none = NULL;
-  if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
-}
-
 bool cpb_hdf5_load(char *why, size_t size) {
   if (cpb_h5() != NULL) return true;
   void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
   cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
   if (calls != NULL && fill(calls, library)) {
-    publish(calls);
+    cpb_hdf5_calls *none = NULL; /* if several threads load at the same time, the first table is used */
+    if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
     return true;
   }
   const char *said = library != NULL && calls == NULL ? "no memory" : dlerror();
@@ -74,11 +65,8 @@ bool cpb_hdf5_load(char *why, size_t size) {
 #else
 
 const cpb_hdf5_calls *cpb_h5(void) {
-  static const cpb_hdf5_calls calls = {
-#define CPB_HDF5_NAME(name) .name = &name,
-#include "io/hdf5_names.inc"
-#undef CPB_HDF5_NAME
-  };
+#define LINKED(name) .name = &name,
+  static const cpb_hdf5_calls calls = {CPB_HDF5_NAMES(LINKED)};
   return &calls;
 }
 

@@ -21,9 +21,7 @@ static driver_file *of(H5FD_t *file) { return (driver_file *)(void *)file; }
 static const driver_file *of_const(const H5FD_t *file) { return (const driver_file *)(const void *)file; }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t largest) {
-  (void)name;
-  (void)flags;
-  (void)largest;
+  (void)name, (void)flags, (void)largest;
   cpb_hdf5_bytes *const *bytes = cpb_h5()->H5Pget_driver_info(access);
   driver_file *file = bytes == NULL ? NULL : calloc(1, sizeof *file);
   if (file == NULL) return NULL;
@@ -83,8 +81,7 @@ static cpb_status read_source(const cpb_input *source, uint64_t offset, char *to
 
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t count,
                           void *to) {
-  (void)type;
-  (void)transfer;
+  (void)type, (void)transfer;
   cpb_hdf5_bytes *b = of(file)->bytes;
   cpb_error error;
   cpb_status status = b->source != NULL ? read_source(b->source, offset, to, count, &error)
@@ -97,8 +94,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
 
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t count,
                            const void *from) {
-  (void)type;
-  (void)transfer;
+  (void)type, (void)transfer;
   cpb_hdf5_bytes *b = of(file)->bytes;
   if (b->whole == NULL) return -1;
   if (offset + count > b->size) b->size = offset + count;
@@ -107,8 +103,7 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_
 }
 
 static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
-  (void)transfer;
-  (void)closing;
+  (void)transfer, (void)closing;
   cpb_hdf5_bytes *b = of(file)->bytes;
   if (b->whole == NULL) return 0;
   b->size = of(file)->allocated;
@@ -144,7 +139,7 @@ hid_t cpb_hdf5_driver_open(cpb_hdf5_bytes *bytes, cpb_hdf5_mode mode) {
     file = mode == CPB_HDF5_CREATE
                ? cpb_h5()->H5Fcreate("capball", H5F_ACC_TRUNC, H5P_DEFAULT, access)
                : cpb_h5()->H5Fopen("capball", mode == CPB_HDF5_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
-  if (access >= 0) cpb_h5()->H5Pclose(access);
+  if (access >= 0) cpb_h5()->H5Idec_ref(access);
   if (ours >= 0) cpb_h5()->H5FDunregister(ours);
   return file;
 }

@@ -11,9 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fail.h"
-#include "io/file_fail.h"
-
 #ifdef CPB_HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -24,44 +21,50 @@
 #include "core/fail.h"
 #include "io/file_fail.h"
 
-enum { PACKED_BYTES = 1 << 16 };
+/* PIECE: the largest piece per system call; Linux limits a read to about 2 GiB anyway. */
+enum { PACKED_BYTES = 1 << 16, PIECE = 1 << 30 };
+
+static ssize_t read_piece(int fd, void *bytes, size_t count) {
+  ssize_t n;
+  do n = read(fd, bytes, count < PIECE ? count : PIECE);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+/* ---- decompression while reading ---- */
+
+typedef struct codec {
+  const char *extension, *name, *library;
+  bool (*open)(cpb_unpack *unpack); /* NULL: not built in */
+  /* Decompresses packed bytes into at most count bytes, of one member or frame. */
+  cpb_status (*step)(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error);
+  void (*close)(cpb_unpack *unpack);
+} codec;
 
 struct cpb_unpack {
-  cpb_packing packing;
+  const codec *codec;
   const char *path; /* borrowed */
-  bool inside;      /* a member or frame that has not ended */
+  bool opened;
+  bool inside; /* a member or frame that has not ended */
   size_t begin, end;
   unsigned char packed[PACKED_BYTES];
 #ifdef CPB_HAVE_ZLIB
   z_stream gzip;
-  bool gzip_open;
 #endif
 #ifdef CPB_HAVE_ZSTD
   ZSTD_DStream *zstd;
 #endif
 };
 
-cpb_packing cpb_packing_of(const char *path, size_t *stem) {
-  size_t length = strlen(path);
-  bool gzip = length > 3 && strcasecmp(path + length - 3, ".gz") == 0;
-  bool zstd = length > 4 && strcasecmp(path + length - 4, ".zst") == 0;
-  *stem = length - (gzip ? 3 : zstd ? 4 : 0);
-  return gzip ? CPB_GZIP : zstd ? CPB_ZSTD : CPB_NOT_PACKED;
-}
-
 static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot decompress it with %s: %s",
-                       unpack->packing == CPB_GZIP ? "gzip" : "zstd", why);
+                       unpack->codec->name, why);
 }
 
-/* ---- gzip: one member after the other ---- */
-
 #ifdef CPB_HAVE_ZLIB
-enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib: gzip header, any window size */
-
 static bool open_gzip(cpb_unpack *unpack) {
-  unpack->gzip_open = inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
-  return unpack->gzip_open;
+  enum { AUTOMATIC_GZIP = 16 + 15 }; /* zlib: gzip header, any window size */
+  return inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
 }
 
 static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
@@ -71,7 +74,7 @@ static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_
   z->next_in = unpack->packed + unpack->begin;
   z->avail_in = (uInt)(unpack->end - unpack->begin);
   z->next_out = bytes;
-  z->avail_out = (uInt)(count < 1u << 30 ? count : 1u << 30);
+  z->avail_out = (uInt)(count < PIECE ? count : PIECE);
   uInt room = z->avail_out;
   int result = inflate(z, Z_NO_FLUSH);
   unpack->begin = unpack->end - z->avail_in;
@@ -80,9 +83,13 @@ static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_
   if (result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR) return CPB_OK;
   return refuse(unpack, z->msg != NULL ? z->msg : "it is damaged", error);
 }
-#endif
 
-/* ---- zstd: one frame after the other ---- */
+static void close_gzip(cpb_unpack *unpack) { inflateEnd(&unpack->gzip); }
+
+#define GZIP_CALLS open_gzip, step_gzip, close_gzip
+#else
+#define GZIP_CALLS NULL, NULL, NULL
+#endif
 
 #ifdef CPB_HAVE_ZSTD
 static bool open_zstd(cpb_unpack *unpack) { return (unpack->zstd = ZSTD_createDStream()) != NULL; }
@@ -90,6 +97,7 @@ static bool open_zstd(cpb_unpack *unpack) { return (unpack->zstd = ZSTD_createDS
 static cpb_status step_zstd(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
   ZSTD_inBuffer in = {unpack->packed + unpack->begin, unpack->end - unpack->begin, 0};
   ZSTD_outBuffer out = {bytes, count, 0};
+  if (!unpack->inside) ZSTD_DCtx_reset(unpack->zstd, ZSTD_reset_session_only);
   size_t result = ZSTD_decompressStream(unpack->zstd, &out, &in);
   if (ZSTD_isError(result)) return refuse(unpack, ZSTD_getErrorName(result), error);
   unpack->begin += in.pos;
@@ -97,72 +105,54 @@ static cpb_status step_zstd(cpb_unpack *unpack, void *bytes, size_t count, size_
   *got = out.pos;
   return CPB_OK;
 }
+
+static void close_zstd(cpb_unpack *unpack) { ZSTD_freeDStream(unpack->zstd); }
+
+#define ZSTD_CALLS open_zstd, step_zstd, close_zstd
+#else
+#define ZSTD_CALLS NULL, NULL, NULL
 #endif
 
-/* ---- both ---- */
+static const codec codecs[] = {{".gz", "gzip", "zlib", GZIP_CALLS}, {".zst", "zstd", "libzstd", ZSTD_CALLS}};
 
-static cpb_status open_library(cpb_unpack *unpack, cpb_error *error) {
-  bool known = false, opened = false;
-#ifdef CPB_HAVE_ZLIB
-  if (unpack->packing == CPB_GZIP) known = true, opened = open_gzip(unpack);
-#endif
-#ifdef CPB_HAVE_ZSTD
-  if (unpack->packing == CPB_ZSTD) known = true, opened = open_zstd(unpack);
-#endif
-  if (!known)
-    return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, unpack->path, "this capball was built without %s",
-                         unpack->packing == CPB_GZIP ? "zlib" : "libzstd");
-  return opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", unpack->path);
+/* By the extension; NULL: not compressed. */
+static const codec *codec_of(const char *path, size_t *stem) {
+  size_t length = strlen(path);
+  for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
+    size_t ending = strlen(codecs[i].extension);
+    *stem = length - ending;
+    if (length > ending && strcasecmp(path + *stem, codecs[i].extension) == 0) return &codecs[i];
+  }
+  *stem = length;
+  return NULL;
+}
+
+size_t cpb_unpacked_length(const char *path) {
+  size_t stem;
+  codec_of(path, &stem);
+  return stem;
 }
 
 static void unpack_free(cpb_unpack *unpack) {
-  if (unpack == NULL) return;
-#ifdef CPB_HAVE_ZLIB
-  if (unpack->gzip_open) inflateEnd(&unpack->gzip);
-#endif
-#ifdef CPB_HAVE_ZSTD
-  ZSTD_freeDStream(unpack->zstd);
-#endif
+  if (unpack != NULL && unpack->opened) unpack->codec->close(unpack);
   free(unpack);
 }
 
-/* Gives *unpack to the caller. EFORMAT if the library for it was not built in. */
-static cpb_status unpack_new(cpb_packing packing, const char *path, cpb_unpack **unpack, cpb_error *error) {
+/* Gives *unpack to the caller, also after a failure. EFORMAT if the library for it was not built in. */
+static cpb_status unpack_new(const codec *packing, const char *path, cpb_unpack **unpack, cpb_error *error) {
+  if (packing->open == NULL)
+    return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "this capball was built without %s",
+                         packing->library);
   *unpack = calloc(1, sizeof **unpack);
   if (*unpack == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof **unpack);
-  (*unpack)->packing = packing;
+  (*unpack)->codec = packing;
   (*unpack)->path = path;
-  cpb_status status = open_library(*unpack, error);
-  if (status == CPB_OK) return CPB_OK;
-  unpack_free(*unpack);
-  *unpack = NULL;
-  return status;
-}
-
-/* Prepares another pass; the file is at its start again. */
-static void unpack_restart(cpb_unpack *unpack) {
-  unpack->begin = unpack->end = 0;
-  unpack->inside = false;
-#ifdef CPB_HAVE_ZSTD
-  if (unpack->zstd != NULL) ZSTD_DCtx_reset(unpack->zstd, ZSTD_reset_session_only);
-#endif
-}
-
-static cpb_status step(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
-#ifdef CPB_HAVE_ZLIB
-  if (unpack->packing == CPB_GZIP) return step_gzip(unpack, bytes, count, got, error);
-#endif
-#ifdef CPB_HAVE_ZSTD
-  if (unpack->packing == CPB_ZSTD) return step_zstd(unpack, bytes, count, got, error);
-#endif
-  (void)bytes, (void)count, (void)got;
-  return refuse(unpack, "not supported by this build", error);
+  (*unpack)->opened = packing->open(*unpack);
+  return (*unpack)->opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", path);
 }
 
 static cpb_status refill(cpb_unpack *unpack, int fd, cpb_error *error) {
-  ssize_t n;
-  do n = read(fd, unpack->packed, PACKED_BYTES);
-  while (n < 0 && errno == EINTR);
+  ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
   if (n < 0) return cpb_file_fail_errno(error, unpack->path, "read");
   unpack->begin = 0;
   unpack->end = (size_t)n;
@@ -178,7 +168,7 @@ static cpb_status unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t co
     if (status != CPB_OK) return status;
     bool at_end = unpack->begin == unpack->end;
     if (at_end && !unpack->inside) return CPB_OK;
-    status = step(unpack, bytes, count, got, error);
+    status = unpack->codec->step(unpack, bytes, count, got, error);
     if (status != CPB_OK) return status;
     if (at_end && *got == 0) return refuse(unpack, "the file ends in the middle of it", error);
   }
@@ -198,10 +188,14 @@ cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_
   return CPB_OK;
 }
 
+cpb_status cpb_buffer_grow(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
+  if (size <= buffer->size) return CPB_OK;
+  return cpb_buffer_reserve(buffer, size > SIZE_MAX / 2 ? size : 2 * size, keep, error);
+}
+
 void cpb_buffer_free(cpb_buffer *buffer) {
   free(buffer->bytes);
-  buffer->bytes = NULL;
-  buffer->size = 0;
+  *buffer = (cpb_buffer){NULL, 0};
 }
 
 size_t cpb_size_muladd(size_t a, size_t b, size_t c) {
@@ -213,9 +207,6 @@ size_t cpb_size_muladd(size_t a, size_t b, size_t c) {
 #define MAP_POPULATE 0
 #endif
 
-/* The largest piece per system call; Linux limits a read to about 2 GiB anyway. */
-enum { PIECE = 1 << 30 };
-
 static cpb_status examine(cpb_input *source, cpb_error *error) {
   struct stat status;
   if (fstat(source->fd, &status) != 0) return cpb_file_fail_errno(error, source->path, "look at");
@@ -224,10 +215,10 @@ static cpb_status examine(cpb_input *source, cpb_error *error) {
     return cpb_file_fail_errno(error, source->path, "read");
   }
   size_t stem;
-  cpb_packing packing = S_ISREG(status.st_mode) ? cpb_packing_of(source->path, &stem) : CPB_NOT_PACKED;
-  source->stream = !S_ISREG(status.st_mode) || packing != CPB_NOT_PACKED;
+  const codec *packed = S_ISREG(status.st_mode) ? codec_of(source->path, &stem) : NULL;
+  source->stream = !S_ISREG(status.st_mode) || packed != NULL;
   source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
-  return packing == CPB_NOT_PACKED ? CPB_OK : unpack_new(packing, source->path, &source->unpack, error);
+  return packed == NULL ? CPB_OK : unpack_new(packed, source->path, &source->unpack, error);
 }
 
 cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error) {
@@ -284,9 +275,7 @@ cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, siz
   *got = take_unread(source, bytes, count);
   if (*got != 0 || count == 0) return CPB_OK;
   if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got, error);
-  ssize_t n;
-  do n = read(source->fd, bytes, count < PIECE ? count : PIECE);
-  while (n < 0 && errno == EINTR);
+  ssize_t n = read_piece(source->fd, bytes, count);
   if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
   *got = (size_t)n;
   return n == 0 ? check_end(source, error) : CPB_OK;
@@ -313,8 +302,7 @@ cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, 
   if (status != CPB_OK) return status;
   size_t got = 1;
   for (*length = 0; status == CPB_OK && got != 0; *length += got) {
-    size_t room = *length + FIRST_READ;
-    status = cpb_buffer_reserve(buffer, room <= buffer->size ? room : 2 * room, *length, error);
+    status = cpb_buffer_grow(buffer, *length + FIRST_READ, *length, error);
     if (status == CPB_OK)
       status = cpb_input_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got, error);
   }
@@ -370,7 +358,9 @@ cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_PIPE_TWICE, source->path, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
   source->unread_count = 0;
-  if (source->unpack != NULL) unpack_restart(source->unpack);
+  if (source->unpack == NULL) return CPB_OK;
+  source->unpack->begin = source->unpack->end = 0;
+  source->unpack->inside = false;
   return CPB_OK;
 }
 

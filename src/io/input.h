@@ -6,14 +6,10 @@
 
 #include "capball/status.h"
 
-/* ---- Decompresses .gz and .zst files while reading. ---- */
-
-typedef enum cpb_packing { CPB_NOT_PACKED, CPB_GZIP, CPB_ZSTD } cpb_packing;
-
 typedef struct cpb_unpack cpb_unpack;
 
-/* Determined by the extension; *stem is the length of the path without it. */
-cpb_packing cpb_packing_of(const char *path, size_t *stem);
+/* The length of a path without the extension of a compressed file, .gz or .zst. */
+size_t cpb_unpacked_length(const char *path);
 
 /* ---- Growable memory, aligned to 64 bytes. ---- */
 
@@ -24,6 +20,8 @@ typedef struct cpb_buffer {
 
 /* Makes room for at least `size` bytes; the first `keep` bytes are preserved. */
 cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error);
+/* The same with room for more to come, for a buffer that grows step by step. */
+cpb_status cpb_buffer_grow(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error);
 void cpb_buffer_free(cpb_buffer *buffer);
 
 /* a*b+c, or SIZE_MAX on overflow, a size that cannot be allocated. */

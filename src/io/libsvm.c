@@ -158,13 +158,9 @@ static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, c
 }
 
 static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  cpb_numeric numeric;
   size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * sizeof(double);
   cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
-  if (status == CPB_OK) status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = read_rows(reader, count, (double *)(void *)reader->buffer.bytes, error);
-  cpb_numeric_leave(&numeric);
+  if (status == CPB_OK) status = read_rows(reader, count, (double *)(void *)reader->buffer.bytes, error);
   *block = cpb_rows(reader->buffer.bytes, CPB_F64, count, reader->cols);
   return status;
 }
@@ -176,64 +172,41 @@ static cpb_status libsvm_begin(cpb_writer *writer, cpb_error *error) {
 }
 
 /* +0 is omitted; -0 is not, because its sign would be lost. */
-static bool is_zero(const cpb_writer *writer, size_t column) {
-  static const unsigned char zero[8] = {0};
-  size_t element = cpb_dtype_size(writer->dtype);
-  return memcmp(writer->row.bytes + column * element, zero, element) == 0;
+static bool is_zero(const char *element, size_t size) {
+  static const char zero[8] = {0};
+  return memcmp(element, zero, size) == 0;
 }
 
-static cpb_status put_text(cpb_writer *writer, const char *text, size_t length, cpb_error *error) {
-  cpb_status status = cpb_writer_room(writer, length, error);
-  if (status != CPB_OK) return status;
-  memcpy(writer->buffer.bytes + writer->used, text, length);
-  writer->used += length;
-  return CPB_OK;
-}
-
-static cpb_status print_entry(cpb_writer *writer, size_t column, cpb_error *error) {
-  char text[2 * CPB_NUMBER_ROOM + 2];
+static void print_entry(cpb_writer *writer, const void *row, size_t column) {
+  char text[2 * CPB_NUMBER_ROOM + 2] = " ";
   double index = (double)column + 1;
-  text[0] = ' ';
   size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
-  size_t digits = cpb_number_print(text + length, writer->row.bytes, writer->dtype, column);
+  size_t digits = cpb_number_print(text + length, row, writer->dtype, column);
   cpb_writer_printed(writer, column, text + length, digits);
-  length += digits;
-  return put_text(writer, text, length, error);
+  cpb_text_put(&writer->out, text, length + digits);
 }
 
 /* The last column of the first row is written even if it is 0: it determines d. */
-static cpb_status print_row(cpb_writer *writer, bool first, cpb_error *error) {
-  cpb_status status = put_text(writer, "0", 1, error);
-  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++)
-    if (!is_zero(writer, j) || (first && j + 1 == writer->cols)) status = print_entry(writer, j, error);
-  return status == CPB_OK ? put_text(writer, "\n", 1, error) : status;
-}
-
-static cpb_status libsvm_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
-    status = cpb_writer_row(writer, block, i, error);
-    if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
-    if (status == CPB_OK) status = print_row(writer, writer->appended + i == 0, error);
-    if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
-  }
-  cpb_numeric_leave(&numeric);
-  return status;
+static void print_row(cpb_writer *writer, const void *row, bool first) {
+  size_t size = cpb_dtype_size(writer->dtype);
+  if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
+  cpb_text_puts(&writer->out, "0");
+  for (size_t j = 0; j < writer->cols; j++)
+    if (!is_zero((const char *)row + j * size, size) || (first && j + 1 == writer->cols))
+      print_entry(writer, row, j);
+  cpb_text_puts(&writer->out, "\n");
 }
 
 const cpb_format cpb_format_libsvm = {
     .name = "libsvm",
     .extensions = ".libsvm .svm",
     .dtypes = ~0u,
-    .text = true,
     .streams_out = true,
     .open = libsvm_open,
     .next = libsvm_next,
     .rewind = libsvm_rewind,
     .close = libsvm_close,
     .begin = libsvm_begin,
-    .append = libsvm_append,
+    .print = print_row,
 };

@@ -1,4 +1,3 @@
-#define _POSIX_C_SOURCE 200809L
 #include "io/number.h"
 
 #include <errno.h>
@@ -10,20 +9,7 @@
 #include <string.h>
 
 #include "core/digits.h"
-#include "core/fail.h"
 #include "core/rows.h"
-
-cpb_status cpb_numeric_enter(cpb_numeric *numeric, cpb_error *error) {
-  numeric->own = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (numeric->own == (locale_t)0) return cpb_fail_memory(error, "the C locale");
-  numeric->before = uselocale(numeric->own);
-  return CPB_OK;
-}
-
-void cpb_numeric_leave(cpb_numeric *numeric) {
-  uselocale(numeric->before);
-  freelocale(numeric->own);
-}
 
 /* The powers of ten that are exact doubles. */
 static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -120,7 +106,7 @@ static bool parse_c(const char *text, size_t length, double *value, bool *data) 
     length = shorten(text, text + length, copy, sizeof copy);
   copy[length] = 0;
   errno = 0;
-  *value = strtod(copy, &end);
+  *value = cpb_digits_read(copy, &end);
   *data = strpbrk(copy, "xX(") == NULL && !(errno == ERANGE && isinf(*value));
   return length > 0 && end == copy + length;
 }
@@ -194,7 +180,7 @@ static size_t print_real(char *to, double value, int digits) {
   if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) && (size > 0 || !signbit(value)))
     return print_whole(to, value);
   if (digits <= 9 && digits > 5 && size >= 1e-4 && size < 1e9) return print_decimal(to, value, digits);
-  return (size_t)snprintf(to, CPB_NUMBER_ROOM, "%.*g", digits, value);
+  return cpb_digits_rounded(to, value, digits);
 }
 
 size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {

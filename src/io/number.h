@@ -2,19 +2,11 @@
 #ifndef CPB_IO_NUMBER_H
 #define CPB_IO_NUMBER_H
 
-#include <locale.h>
 #include <stdbool.h>
 
 #include "capball/view.h"
 
 enum { CPB_NUMBER_ROOM = 32 }; /* bytes for any printed number, including the final 0 */
-
-/* Sets the thread's decimal point to '.', and restores it; parse and print only in between. */
-typedef struct cpb_numeric {
-  locale_t own, before;
-} cpb_numeric;
-cpb_status cpb_numeric_enter(cpb_numeric *numeric, cpb_error *error);
-void cpb_numeric_leave(cpb_numeric *numeric);
 
 /* True if the whole text, except surrounding blanks, is a number that fits a double: decimal, with or without exponent,
  * nan, inf or infinity in any case. 1e999 does not fit. */

@@ -15,12 +15,13 @@
 
 /* For formats other than tables. */
 static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
-  if (reader->wish.id != NULL || reader->wish.label != NULL)
+  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
     return cpb_file_fail(error, CPB_WHY_TEXT_COLUMN, reader->source.path,
                          "%s files have no columns of text: ids and labels are for csv and tsv",
                          reader->format->name);
-  if (!cpb_column_wish_any(&reader->wish)) return CPB_OK;
-  return cpb_columns_choose(&reader->columns, &reader->wish, reader->source.path, NULL, reader->cols, error);
+  if (!cpb_columns_are_chosen(&reader->o)) return CPB_OK;
+  return cpb_columns_choose(&reader->columns, &reader->o, false, reader->source.path, NULL, reader->cols,
+                            error);
 }
 
 static bool picks(const cpb_reader *reader) {
@@ -32,15 +33,14 @@ size_t cpb_reader_cols(const cpb_reader *reader) {
 }
 
 static uint64_t rows_known(const cpb_reader *reader) {
-  return reader->skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
+  return reader->o.skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
 }
 
 static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
   reader->path = strdup(path);
   if (reader->path == NULL) return cpb_fail_memory(error, "%zu bytes", strlen(path));
   cpb_status status = cpb_format_find(path, format, &reader->format, &reader->file, &reader->set, error);
-  if (status != CPB_OK) return status;
-  status = cpb_input_open(reader->file, &reader->source, error);
+  if (status == CPB_OK) status = cpb_input_open(reader->file, &reader->source, error);
   if (status != CPB_OK) return status;
   bool readable =
       reader->format->streams_in || (reader->source.unpack != NULL && reader->format->rewind != NULL);
@@ -69,24 +69,13 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   cpb_reader *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
-  opened->follow_external = options.follow_external;
-  opened->decimal_comma = options.decimal_comma;
-  opened->header = options.header;
-  opened->skip_bad = options.skip_bad;
-  opened->skip_text = options.skip_text;
-  opened->problem = options.problem;
-  opened->context = options.context;
-  opened->wish = (cpb_column_wish){.columns = options.columns,
-                                   .drop = options.drop,
-                                   .id = options.id_column,
-                                   .label = options.label_column};
+  opened->o = options;
   status = open_file(opened, path, options.format, error);
-  if (status != CPB_OK) {
+  if (status == CPB_OK)
+    *reader = opened;
+  else
     cpb_reader_free(opened);
-    return status;
-  }
-  *reader = opened;
-  return CPB_OK;
+  return status;
 }
 
 void cpb_reader_free(cpb_reader *reader) {
@@ -109,7 +98,7 @@ void cpb_reader_free(cpb_reader *reader) {
 
 static bool random_access(const cpb_reader *reader) {
   return reader->format->at != NULL && !reader->source.stream && !picks(reader) && reader->fill == NULL &&
-         !reader->skip_bad;
+         !reader->o.skip_bad;
 }
 
 void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
@@ -156,20 +145,12 @@ static cpb_status pick(cpb_reader *reader, cpb_view *block, cpb_error *error) {
   return CPB_OK;
 }
 
-static bool is_good(cpb_view block, size_t row) {
-  for (size_t k = 0; k < block.cols; k++)
-    if (!isfinite(cpb_view_at(block, row, k))) return false;
-  return true;
-}
-
 static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
   uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
   if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
   size_t used = reader->bad_count * sizeof row;
-  if (used + sizeof row > reader->bad.size) {
-    cpb_status status = cpb_buffer_reserve(&reader->bad, 2 * used + 64, used, error);
-    if (status != CPB_OK) return status;
-  }
+  cpb_status status = cpb_buffer_grow(&reader->bad, used + sizeof row, used, error);
+  if (status != CPB_OK) return status;
   memcpy(reader->bad.bytes + used, &row, sizeof row);
   reader->bad_count++;
   return CPB_OK;
@@ -181,7 +162,7 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
   char *rows = (char *)(uintptr_t)block->data;
   uint64_t first = reader->next_row - block->rows;
   for (size_t i = 0; i < block->rows; i++) {
-    if (!is_good(*block, i)) {
+    if (!cpb_row_is_finite(*block, i)) {
       cpb_status status = note_bad(reader, first + i, error);
       if (status != CPB_OK) return status;
     } else if (kept++ != i)
@@ -193,17 +174,10 @@ static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *
 
 /* Blocks returned by `next` are in memory of the reader. */
 static void fill(const cpb_reader *reader, cpb_view block) {
+  cpb_out out = {(void *)(uintptr_t)block.data, block.dtype, block.rows, block.cols, block.stride};
   for (size_t i = 0; i < block.rows; i++)
-    for (size_t k = 0; k < block.cols; k++) {
-      size_t at = i * block.stride + k;
-      if (block.dtype == CPB_F64) {
-        double *x = (double *)(uintptr_t)block.data + at;
-        if (isnan(*x)) *x = reader->fill[k];
-      } else {
-        float *x = (float *)(uintptr_t)block.data + at;
-        if (isnan(*x)) *x = (float)reader->fill[k];
-      }
-    }
+    for (size_t k = 0; k < block.cols; k++)
+      if (isnan(cpb_view_at(block, i, k))) cpb_out_set(out, i, k, reader->fill[k]);
 }
 
 static cpb_status next_block(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
@@ -224,7 +198,7 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
   do { /* a block of bad rows alone is not the end */
     before = reader->next_row;
     status = next_block(reader, max_rows, block, error);
-    if (status == CPB_OK && reader->skip_bad && block->dtype <= CPB_F16)
+    if (status == CPB_OK && reader->o.skip_bad && block->dtype <= CPB_F16)
       status = leave_bad_out(reader, block, error);
   } while (status == CPB_OK && block->rows == 0 && reader->next_row > before);
   return status;
@@ -294,49 +268,43 @@ static size_t block_rows(const cpb_reader *reader) {
   return BLOCK_BYTES / (cpb_reader_cols(reader) * cpb_dtype_size(reader->dtype)) + 1;
 }
 
-/* The next block, mapped from the file; EINVAL if it cannot be. */
-static cpb_status lend_next(cpb_reader *reader, cpb_view *block, cpb_error *error) {
-  uint64_t left = reader->rows - reader->next_row;
-  size_t count = left < block_rows(reader) ? (size_t)left : block_rows(reader);
-  *block = cpb_rows(NULL, reader->dtype, 0, reader->cols);
-  if (count == 0) return CPB_OK;
-  cpb_status status = cpb_reader_lend(reader, reader->next_row, count, &reader->lent, block, error);
-  if (status == CPB_OK) reader->next_row += count;
-  return status;
-}
-
 static cpb_status next_of_source(cpb_source *source, cpb_view *block, cpb_error *error) {
   cpb_reader *reader = source->self;
   return cpb_reader_next(reader, block_rows(reader), block, error);
 }
 
+/* The next block is mapped from the file, or read if its rows are not stored in the layout of a view. */
 static cpb_status next_lent(cpb_source *source, cpb_view *block, cpb_error *error) {
   cpb_reader *reader = source->self;
   cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);
   if (status != CPB_OK) return status;
-  status = lend_next(reader, block, error);
-  return status == CPB_EINVAL ? cpb_reader_next(reader, block_rows(reader), block, error) : status;
+  uint64_t left = reader->rows - reader->next_row;
+  size_t count = left < block_rows(reader) ? (size_t)left : block_rows(reader);
+  *block = cpb_rows(NULL, reader->dtype, 0, reader->cols);
+  if (count == 0) return CPB_OK;
+  status = cpb_reader_lend(reader, reader->next_row, count, &reader->lent, block, error);
+  if (status == CPB_EINVAL) return next_of_source(source, block, error);
+  if (status == CPB_OK) reader->next_row += count;
+  return status;
 }
 
 /* A pipe from which nothing was read is at its first row. */
 static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
   cpb_reader *reader = source->self;
   cpb_status status = cpb_reader_give_back(reader, &reader->lent, error);
-  if (status != CPB_OK) return status;
-  return cpb_reader_rewind(reader, error);
+  return status == CPB_OK ? cpb_reader_rewind(reader, error) : status;
 }
 
 cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
   bool lends = lend && cpb_reader_info(reader).random_access;
-  cpb_source source = {.size = sizeof source,
-                       .cols = cpb_reader_cols(reader),
-                       .dtype = reader->dtype,
-                       .rows = rows_known(reader),
-                       .next = lends ? next_lent : next_of_source,
-                       .rewind = rewind_reader,
-                       .self = reader,
-                       .names = reader->names};
-  return source;
+  return (cpb_source){.size = sizeof(cpb_source),
+                      .cols = cpb_reader_cols(reader),
+                      .dtype = reader->dtype,
+                      .rows = rows_known(reader),
+                      .next = lends ? next_lent : next_of_source,
+                      .rewind = rewind_reader,
+                      .self = reader,
+                      .names = reader->names};
 }
 
 /* ---- rows by number ---- */

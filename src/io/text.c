@@ -103,8 +103,8 @@ static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cp
 /* An error, or a problem that is reported and read as NaN. */
 static cpb_status meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what,
                        cpb_error *error) {
-  if (reader->problem == NULL) return cpb_fail_again(error, what);
-  reader->problem(reader->context, what);
+  if (reader->o.problem == NULL) return cpb_fail_again(error, what);
+  reader->o.problem(reader->o.context, what);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
   return CPB_OK;
 }
@@ -193,7 +193,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
     return shift_names(state, error);
   }
   reader->rows = 0;
-  if (header->like_numbers == 0 || reader->header == CPB_HEADER_YES) return CPB_OK;
+  if (header->like_numbers == 0 || reader->o.header == CPB_HEADER_YES) return CPB_OK;
   return cpb_file_fail(
       error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
       "its only line begins with numbers, but is not a row of %s: is the separator a different one?",
@@ -203,7 +203,7 @@ static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *
 /* Names are not numbers, except for columns numbered 0, 1, 2, .. after one without a name, which is how pandas writes
  * frames without names. A row 0 with a typo must not be taken for a header: its numbers would be lost silently. */
 static bool is_header(const cpb_reader *reader, census count) {
-  if (reader->header != CPB_HEADER_AUTO) return reader->header == CPB_HEADER_YES;
+  if (reader->o.header != CPB_HEADER_AUTO) return reader->o.header == CPB_HEADER_YES;
   if (count.names > 0 && count.numbers + count.refused == 0) return true;
   return count.empty_first && count.counted && count.fields > 1;
 }
@@ -224,8 +224,8 @@ static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
       told == 0 ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, &state->first, error);
   if (status != CPB_OK || state->first.text == NULL) return status;
   if (told == 0)
-    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->decimal_comma);
-  state->style = (cpb_field_style){told, reader->decimal_comma};
+    told = cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
+  state->style = (cpb_field_style){told, reader->o.decimal_comma};
   return CPB_OK;
 }
 
@@ -247,11 +247,11 @@ static cpb_status keep_names(cpb_reader *reader, cpb_error *error) {
 /* A first column without a name contains the ids, unless it is requested as numbers. */
 static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
   text_state *state = reader->state;
-  cpb_column_wish wish = reader->wish;
   const char *first = cpb_texts_at(&state->names, 0);
-  wish.first_is_id = fields > 1 && first != NULL && *first == 0 && wish.id == NULL && wish.columns == NULL;
-  cpb_status status =
-      cpb_columns_choose(&reader->columns, &wish, reader->source.path, &state->names, fields, error);
+  bool unnamed = fields > 1 && first != NULL && *first == 0;
+  bool first_is_id = unnamed && reader->o.id_column == NULL && reader->o.columns == NULL;
+  cpb_status status = cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->source.path,
+                                         &state->names, fields, error);
   reader->cols = reader->columns.taken;
   return status == CPB_OK ? keep_names(reader, error) : status;
 }
@@ -293,7 +293,7 @@ static cpb_status skip_text_columns(cpb_reader *reader, cpb_error *error) {
   return keep_names(reader, error);
 }
 
-static cpb_status start(cpb_reader *reader, cpb_error *error) {
+static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
   text_state *state = reader->state;
   cpb_lines_start(&state->lines, true);
   cpb_texts_clear(&state->names);
@@ -310,23 +310,14 @@ static cpb_status start(cpb_reader *reader, cpb_error *error) {
                          CPB_COLS_MAX);
   if (is_header(reader, count))
     status = take_first_row(reader, &count, error);
-  else if (count.numbers + count.empty < count.fields && !cpb_column_wish_any(&reader->wish) &&
-           !reader->skip_text && reader->problem == NULL)
+  else if (count.numbers + count.empty < count.fields && !cpb_columns_are_chosen(&reader->o) &&
+           !reader->o.skip_text && reader->o.problem == NULL)
     status = refuse_row_0(reader, error);
   bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
   if (status != CPB_OK || chosen) return status;
   status = choose_columns(reader, (size_t)count.fields, error);
-  bool skips = reader->skip_text && reader->wish.columns == NULL;
+  bool skips = reader->o.skip_text && reader->o.columns == NULL;
   return status == CPB_OK && skips ? skip_text_columns(reader, error) : status;
-}
-
-static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = start(reader, error);
-  cpb_numeric_leave(&numeric);
-  return status;
 }
 
 static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
@@ -350,7 +341,7 @@ static cpb_status take_row(cpb_reader *reader, cpb_line *line, cpb_error *error)
   return line->text != NULL ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, line, error);
 }
 
-static cpb_status read_rows(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   size_t rows = 0, row_bytes = reader->cols * sizeof(double);
   for (; rows < max_rows; rows++) {
     cpb_line line;
@@ -358,9 +349,7 @@ static cpb_status read_rows(cpb_reader *reader, size_t max_rows, cpb_view *block
     if (status != CPB_OK) return status;
     if (line.text == NULL) break;
     size_t size = cpb_size_muladd(rows + 1, row_bytes, 0);
-    if (size > reader->buffer.size)
-      status =
-          cpb_buffer_reserve(&reader->buffer, size > SIZE_MAX / 2 ? size : 2 * size, rows * row_bytes, error);
+    status = cpb_buffer_grow(&reader->buffer, size, rows * row_bytes, error);
     double *numbers = (double *)(void *)(reader->buffer.bytes + rows * row_bytes);
     if (status == CPB_OK) status = parse_line(reader, line, reader->next_row + rows, numbers, error);
     if (status != CPB_OK) return status;
@@ -368,15 +357,6 @@ static cpb_status read_rows(cpb_reader *reader, size_t max_rows, cpb_view *block
   if (rows < max_rows) reader->rows = reader->next_row + rows;
   *block = cpb_rows(reader->buffer.bytes, CPB_F64, rows, reader->cols);
   return CPB_OK;
-}
-
-static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  status = read_rows(reader, max_rows, block, error);
-  cpb_numeric_leave(&numeric);
-  return status;
 }
 
 /* ---- writing ---- */
@@ -393,78 +373,59 @@ static bool wants_quotes(const char *text, char separator) {
   return text[strcspn(text, foreign)] != 0 || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
 }
 
-static cpb_status print_text(cpb_writer *writer, const char *text, char next, cpb_error *error) {
+static void print_text(cpb_writer *writer, const char *text, char next) {
   bool quotes = wants_quotes(text, (char)writer->format->variant);
-  cpb_status status = cpb_writer_room(writer, 2 * strlen(text) + 3, error);
-  if (status != CPB_OK) return status;
-  char *to = (char *)writer->buffer.bytes + writer->used, *from = to;
-  if (quotes) *to++ = '"';
-  for (; *text != 0; text++) {
-    if (*text == '"') *to++ = '"';
-    *to++ = *text;
+  if (quotes) cpb_text_puts(&writer->out, "\"");
+  for (; *text != 0; text += text[0] == '"') {
+    size_t length = strcspn(text, "\"");
+    cpb_text_put(&writer->out, text, length);
+    text += length;
+    if (*text == '"') cpb_text_puts(&writer->out, "\"\"");
   }
-  if (quotes) *to++ = '"';
-  *to++ = next;
-  writer->used += (size_t)(to - from);
-  return CPB_OK;
+  if (quotes) cpb_text_puts(&writer->out, "\"");
+  cpb_text_put(&writer->out, &next, 1);
 }
 
-/* The name of column j; unnamed columns are numbered, as in pandas. */
-static cpb_status print_name(cpb_writer *writer, size_t j, cpb_error *error) {
-  char digits[24];
-  snprintf(digits, sizeof digits, "%zu", j);
-  return print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j), error);
-}
-
+/* Unnamed columns are numbered, as in pandas. */
 static cpb_status text_begin(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = CPB_OK;
+  (void)error;
   if (writer->columns == NULL && writer->rows_of == NULL) return CPB_OK;
-  if (writer->rows_of != NULL) status = print_text(writer, "", (char)writer->format->variant, error);
-  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) status = print_name(writer, j, error);
-  return status;
+  if (writer->rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
+  for (size_t j = 0; j < writer->cols; j++) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%zu", j);
+    print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j));
+  }
+  return CPB_OK;
 }
 
-static cpb_status print_number(cpb_writer *writer, size_t j, cpb_error *error) {
-  cpb_status status = cpb_writer_room(writer, CPB_NUMBER_ROOM + 1, error);
-  if (status != CPB_OK) return status;
-  char *to = (char *)writer->buffer.bytes + writer->used;
-  size_t length = cpb_number_print_short(to, writer->row.bytes, writer->dtype, j);
-  cpb_writer_printed(writer, j, to, length);
-  to[length] = after(writer, j);
-  writer->used += length + 1;
-  return CPB_OK;
+static void print_number(cpb_writer *writer, const void *row, size_t j) {
+  char text[CPB_NUMBER_ROOM + 1];
+  size_t length = cpb_number_print_short(text, row, writer->dtype, j);
+  cpb_writer_printed(writer, j, text, length);
+  text[length] = after(writer, j);
+  cpb_text_put(&writer->out, text, length + 1);
 }
 
 /* The id of the row whose number the cell contains; NULL: none. */
-static const char *id_of_cell(const cpb_writer *writer, size_t j) {
-  double number = cpb_view_at(cpb_rows(writer->row.bytes, writer->dtype, 1, writer->cols), 0, j);
+static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
+  double number = cpb_view_at(cpb_rows(row, writer->dtype, 1, writer->cols), 0, j);
   return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;
 }
 
-static cpb_status print_row(cpb_writer *writer, cpb_error *error) {
-  cpb_status status = CPB_OK;
+static void print_row(cpb_writer *writer, const void *row, bool first) {
+  (void)first;
   if (writer->rows_of != NULL) {
     const char *id = cpb_reader_id(writer->rows_of, writer->next_id++);
-    status = print_text(writer, id != NULL ? id : "", (char)writer->format->variant, error);
+    print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
-  for (size_t j = 0; j < writer->cols && status == CPB_OK; j++) {
-    const char *id = writer->cells_of != NULL ? id_of_cell(writer, j) : NULL;
-    status = id != NULL ? print_text(writer, id, after(writer, j), error) : print_number(writer, j, error);
+  for (size_t j = 0; j < writer->cols; j++) {
+    const char *id = writer->cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+    if (id != NULL)
+      print_text(writer, id, after(writer, j));
+    else
+      print_number(writer, row, j);
   }
-  return status;
-}
-
-static cpb_status text_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
-  cpb_numeric numeric;
-  cpb_status status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
-  for (size_t i = 0; i < block.rows && status == CPB_OK; i++) {
-    status = cpb_writer_row(writer, block, i, error);
-    if (status == CPB_OK) status = print_row(writer, error);
-    if (status == CPB_OK) status = cpb_writer_show_printed(writer, i, error);
-  }
-  cpb_numeric_leave(&numeric);
-  return status;
 }
 
 static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
@@ -486,10 +447,9 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
 
 #define TEXT(word, words, separator)                                                                         \
   {                                                                                                          \
-    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .text = true,                    \
-    .streams_in = true, .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind,    \
-    .close = text_close, .select = text_select, .describe = text_describe, .begin = text_begin,              \
-    .append = text_append                                                                                    \
+    .name = word, .extensions = words, .variant = separator, .dtypes = ~0u, .streams_in = true,              \
+    .streams_out = true, .open = text_open, .next = text_next, .rewind = text_rewind, .close = text_close,   \
+    .select = text_select, .describe = text_describe, .begin = text_begin, .print = print_row                \
   }
 const cpb_format cpb_format_csv = TEXT("csv", ".csv", ',');
 const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');

@@ -55,12 +55,6 @@ static char *follow_links(const char *path) {
   return NULL;
 }
 
-static cpb_status open_stream(cpb_whole *whole, cpb_error *error) {
-  whole->stream = true;
-  whole->fd = open(whole->target, O_WRONLY | O_CLOEXEC);
-  return whole->fd < 0 ? cpb_file_fail_errno(error, whole->path, "open") : CPB_OK;
-}
-
 static char *temporary_name(const char *target, unsigned number) {
   size_t directory = directory_length(target);
   char name[NAME_KEPT + 40];
@@ -84,37 +78,28 @@ static bool is_named(int fd, const char *name) {
  * is removed as abandoned. */
 static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-static void remove_if_litter(const char *name) {
-  struct stat status;
-  int fd = open(name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lock(fd) && is_named(fd, name)) unlink(name);
-  close(fd);
-}
-
 /* Removes the temporary files of this target left by processes that died. */
 static void remove_litter(const char *target) {
   for (unsigned number = 0; number < NAMES; number++) {
+    struct stat status;
     char *name = temporary_name(target, number);
-    if (name != NULL) remove_if_litter(name);
+    int fd = name == NULL ? -1 : open(name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lock(fd) && is_named(fd, name))
+      unlink(name);
+    if (fd >= 0) close(fd);
     free(name);
   }
 }
 
-/* Between creating and locking the file, another process may have removed it as abandoned. */
-static bool is_ours(int fd, const char *name) {
-  bool locked = lock(fd) || errno != EWOULDBLOCK;
-  return locked && is_named(fd, name);
-}
-
-/* O_EXCL ensures that the name is not in use. */
+/* O_EXCL ensures that the name is not in use. Between creating and locking the file, another process may have removed it
+ * as abandoned. */
 static int create_named(const char *target, mode_t mode, char **temporary) {
   int reason = EEXIST;
   for (unsigned number = 0; number < NAMES && reason == EEXIST; number++) {
     char *name = temporary_name(target, number);
     int fd = name == NULL ? -1 : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     reason = fd >= 0 ? EEXIST : name == NULL ? ENOMEM : errno;
-    if (fd >= 0 && is_ours(fd, name)) {
+    if (fd >= 0 && (lock(fd) || errno != EWOULDBLOCK) && is_named(fd, name)) {
       *temporary = name;
       return fd;
     }
@@ -165,9 +150,11 @@ static cpb_status open_target(cpb_whole *whole, cpb_error *error) {
   whole->target = regular ? follow_links(whole->path) : join("", 0, whole->path);
   if (whole->target == NULL) return cpb_file_fail_errno(error, whole->path, "follow the link");
   if (regular) return open_temporary(whole, exists ? &status : NULL, error);
-  if (!S_ISDIR(status.st_mode)) return open_stream(whole, error);
-  errno = EISDIR;
-  return cpb_file_fail_errno(error, whole->path, "write");
+  whole->stream = !S_ISDIR(status.st_mode);
+  whole->fd = whole->stream ? open(whole->target, O_WRONLY | O_CLOEXEC) : -1;
+  if (whole->fd >= 0) return CPB_OK;
+  if (!whole->stream) errno = EISDIR;
+  return cpb_file_fail_errno(error, whole->path, whole->stream ? "open" : "write");
 }
 
 cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error) {
@@ -177,7 +164,7 @@ cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error) 
   return CPB_OK;
 }
 
-/* At an offset, or where the file is; NULL: there. */
+/* offset: NULL at the current position. */
 static cpb_status write_bytes(const cpb_whole *whole, const uint64_t *offset, const char *bytes, size_t count,
                               cpb_error *error) {
   for (size_t done = 0; done < count;) {
@@ -272,7 +259,7 @@ static void forget_temporary(cpb_whole *whole) {
 }
 
 static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
-  if (whole->adds && whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
+  if (whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
   if (!name_temporary(whole) || rename(whole->temporary, whole->target) != 0)
     return cpb_file_fail_errno(error, whole->path, "put in place");
   forget_temporary(whole);

@@ -14,24 +14,19 @@
 #include "io/file_fail.h"
 #include "io/format.h"
 
-static char *join(const char *target, const char *middle, const char *set, cpb_error *error) {
-  size_t room = strlen(target) + strlen(middle) + strlen(set) + sizeof ".capball";
+/* TARGET.capball, or TARGET:SET.capball with % for each / of the set, which was used before 0.3 for a set of an HDF5
+ * file. The caller frees it; NULL: out of memory. */
+static char *name_seal(const char *target, const char *set, cpb_error *error) {
+  const char *colon = set == NULL ? "" : ":";
+  set = set == NULL ? "" : set + strspn(set, "/");
+  size_t room = strlen(target) + strlen(set) + sizeof ":.capball";
   char *name = malloc(room);
-  if (name == NULL)
+  if (name == NULL) {
     cpb_fail_memory(error, "a name");
-  else
-    snprintf(name, room, "%s%s%s.capball", target, middle, set);
-  return name;
-}
-
-/* TARGET.capball; the caller frees it, NULL: out of memory. */
-static char *seal_beside(const char *target, cpb_error *error) { return join(target, "", "", error); }
-
-/* TARGET:SET.capball with % for each / of the set: used before 0.3 for a set of an HDF5 file. */
-static char *seal_of_set(const char *target, const char *set, cpb_error *error) {
-  char *name = join(target, ":", set + strspn(set, "/"), error);
-  if (name != NULL)
-    for (char *at = name + strlen(target); (at = strchr(at, '/')) != NULL;) *at = '%';
+    return NULL;
+  }
+  snprintf(name, room, "%s%s%s.capball", target, colon, set);
+  for (char *at = name + strlen(target); (at = strchr(at, '/')) != NULL;) *at = '%';
   return name;
 }
 
@@ -42,18 +37,18 @@ static bool is_regular(const char *path) {
 
 /* The seal of the file after following all links; *name is NULL if the file cannot have a seal. */
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
+  errno = 0;
+  *name = NULL;
   char *real = is_regular(file) ? realpath(file, NULL) : NULL;
-  bool memory = real != NULL || errno != ENOMEM;
-  *name = real != NULL ? seal_beside(real, error) : NULL;
-  if (real != NULL && *name == NULL) memory = false;
+  if (real == NULL) return errno == ENOMEM ? cpb_fail_memory(error, "a name") : CPB_OK;
+  *name = name_seal(real, NULL, error);
   free(real);
-  return memory ? CPB_OK : cpb_fail_memory(error, "a name");
+  return *name == NULL ? CPB_ENOMEM : CPB_OK;
 }
 
 static cpb_status read_beside(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
                               cpb_error *error) {
   const char *called;
-  errno = 0;
   cpb_status status = find_beside(reader->file, name, error);
   if (status != CPB_OK || *name == NULL || !is_regular(*name)) return status;
   return cpb_read_whole(*name, text, length, &called, error);
@@ -72,7 +67,6 @@ cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *l
 
 static cpb_status store_beside(const char *file, const char *text, cpb_error *error) {
   char *name;
-  errno = 0;
   cpb_status status = find_beside(file, &name, error);
   if (status != CPB_OK || name == NULL) return status;
   int lock = cpb_whole_lock(name);
@@ -110,7 +104,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
   if (!writer->format->streams_out)
     return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, writer->whole.path, "%s cannot be written to a pipe",
                          writer->format->name);
-  if (writer->format->header_counts_rows && writer->rows == CPB_ROWS_UNKNOWN)
+  if (writer->format->header != NULL && writer->rows == CPB_ROWS_UNKNOWN)
     return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
                          "the header of %s counts the rows: in a pipe their number must be known first",
                          writer->format->name);
@@ -118,8 +112,7 @@ static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
 }
 
 static cpb_status check_unpacked(const char *path, cpb_error *error) {
-  size_t stem;
-  if (cpb_packing_of(path, &stem) == CPB_NOT_PACKED) return CPB_OK;
+  if (cpb_unpacked_length(path) == strlen(path)) return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
                        "compressed files can only be read; write to a pipe and compress its output");
 }
@@ -128,10 +121,10 @@ static cpb_status check_unpacked(const char *path, cpb_error *error) {
 static cpb_status begin_seal(cpb_writer *writer, cpb_error *error) {
   if (writer->whole.stream) writer->seal = NULL;
   if (writer->seal == NULL) return CPB_OK;
-  cpb_status status = writer->format->text
-                          ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error)
-                          : CPB_OK;
-  cpb_dtype read = writer->format->text ? CPB_F64 : writer->dtype;
+  bool text = writer->format->print != NULL;
+  cpb_dtype read = text ? CPB_F64 : writer->dtype;
+  cpb_status status =
+      text ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error) : CPB_OK;
   return status == CPB_OK ? writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error)
                           : status;
 }
@@ -171,12 +164,11 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   opened->seal = options->seal;
   opened->whole.fd = opened->whole.kept = -1;
   status = open_file(opened, path, options->format, error);
-  if (status != CPB_OK) {
+  if (status == CPB_OK)
+    *writer = opened;
+  else
     cpb_writer_free(opened);
-    return status;
-  }
-  *writer = opened;
-  return CPB_OK;
+  return status;
 }
 
 static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
@@ -189,17 +181,69 @@ static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view
   return CPB_OK;
 }
 
+/* ---- rows ---- */
+
+static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
+                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
+                       (unsigned long long)first, rows.rows);
+}
+
+/* Prints each row and passes it to the seal as it will be read back. */
+static cpb_status print_rows(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+    uint64_t number = writer->appended + i;
+    writer->format->print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
+    if (writer->seal != NULL)
+      status = show(writer, number, cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols), error);
+    if (status == CPB_OK) status = cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
+  }
+  return status;
+}
+
+/* The rows in the type of the file, one after the other. */
+static cpb_status convert(cpb_writer *writer, cpb_view *rows, cpb_error *error) {
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  if (rows->dtype == writer->dtype && rows->stride == rows->cols) return CPB_OK;
+  cpb_status status = cpb_buffer_reserve(&writer->converted, rows->rows * row_bytes, 0, error);
+  for (size_t i = 0; i < rows->rows && status == CPB_OK; i++) {
+    cpb_view row = cpb_view_slice(*rows, i, 1);
+    size_t fit =
+        cpb_convert(row.data, row.dtype, writer->converted.bytes + i * row_bytes, writer->dtype, row.cols);
+    unsigned long long number = writer->appended + i;
+    if (fit < row.cols)
+      status = cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
+                                 "row %llu, column %zu: %.17g does not fit in %s", number, fit,
+                                 cpb_view_at(row, 0, fit), cpb_dtype_name(writer->dtype));
+  }
+  *rows = cpb_rows(writer->converted.bytes, writer->dtype, rows->rows, rows->cols);
+  return status;
+}
+
+static cpb_status append_piece(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+  bool text = writer->format->print != NULL;
+  cpb_status status = convert(writer, &rows, error);
+  if (status == CPB_OK && writer->seal != NULL && !text) status = show(writer, writer->appended, rows, error);
+  if (status == CPB_OK) status = (text ? print_rows : writer->format->append)(writer, rows, error);
+  if (status == CPB_OK) writer->appended += rows.rows;
+  return status;
+}
+
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
   if (writer->committed || writer->broken)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
   cpb_status status = check_block(writer, writer->appended, block, error);
-  if (status == CPB_OK && block.rows != 0) {
-    status = cpb_writer_show_block(writer, block, error);
-    if (status == CPB_OK) status = writer->format->append(writer, block, error);
-    writer->broken = status != CPB_OK;
+  if (status != CPB_OK) return status;
+  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t most = row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1;
+  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+    size_t count = block.rows - first < most ? block.rows - first : most;
+    status = append_piece(writer, cpb_view_slice(block, first, count), error);
   }
-  if (status == CPB_OK) writer->appended += block.rows;
+  writer->broken = status != CPB_OK;
   return status;
 }
 
@@ -214,7 +258,7 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
   cpb_status status = check_block(writer, first, block, error);
-  if (status == CPB_OK && writer->seal != NULL) status = cpb_writer_show(writer, first, block, error);
+  if (status == CPB_OK && writer->seal != NULL) status = show(writer, first, block, error);
   if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
   if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
   return status;
@@ -222,9 +266,8 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
 
 /* A set of an HDF5 file may have a separate seal of an older version, which is removed with its rows. */
 static char *name_old_seal(const cpb_writer *writer, cpb_error *error) {
-  if (writer->format->seal == NULL) return seal_beside(writer->whole.target, error);
-  return seal_of_set(writer->whole.target, writer->set == NULL ? writer->format->default_set : writer->set,
-                     error);
+  const char *set = writer->set == NULL ? writer->format->default_set : writer->set;
+  return name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, error);
 }
 
 static cpb_status remove_seal(const char *name, cpb_error *error) {
@@ -275,7 +318,7 @@ static cpb_status complete(cpb_writer *writer, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path, "%llu row%s promised, %llu written",
                          (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
                          (unsigned long long)written);
-  cpb_status status = cpb_writer_flush(writer, error);
+  cpb_status status = cpb_writer_flush(writer, 1, error);
   if (status == CPB_OK && writer->seal != NULL)
     status = writer->seal->text(writer->seal, written, &writer->seal_text, error);
   if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
@@ -295,8 +338,8 @@ void cpb_writer_free(cpb_writer *writer) {
   if (writer == NULL) return;
   if (writer->format != NULL && writer->format->abandon != NULL) writer->format->abandon(writer);
   cpb_whole_close(&writer->whole);
-  cpb_buffer_free(&writer->buffer);
-  cpb_buffer_free(&writer->row);
+  free(writer->out.bytes);
+  cpb_buffer_free(&writer->converted);
   cpb_buffer_free(&writer->parsed);
   free(writer->seal_text);
   free(writer->file);

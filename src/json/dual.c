@@ -15,83 +15,6 @@
 #include "json/dual_line.h"
 #include "text/json_text.h"
 
-static const char *skip_blanks(const char *p, const char *end) {
-  while (p < end && strchr(" \t\r\n", *p) != NULL && *p != 0) p++;
-  return p;
-}
-
-/* The position after the closing quote of the string that begins at p, or end. */
-static const char *skip_string(const char *p, const char *end) {
-  for (p++; p < end && *p != '"'; p++)
-    if (*p == '\\') p++;
-  return p < end ? p + 1 : end;
-}
-
-/* The position after the value at p: brackets are counted, not checked. */
-static const char *skip_value(const char *p, const char *end) {
-  for (size_t depth = 0; p < end;) {
-    if (depth == 0 && strchr(",}] \t\r\n", *p) != NULL) break;
-    if (*p == '"') {
-      p = skip_string(p, end);
-      if (depth == 0) break;
-      continue;
-    }
-    depth += *p == '{' || *p == '[';
-    bool closes = *p == '}' || *p == ']';
-    depth -= closes;
-    p++;
-    if (closes && depth == 0) break;
-  }
-  return p;
-}
-
-/* ENOMEM does not mean that the text is invalid. */
-static cpb_status check_value(const char *text, size_t length) {
-  cpb_json_fault fault;
-  free(cpb_json_value(text, length, CPB_JSON_ANY | CPB_JSON_AS_REALS | CPB_JSON_LOOK, &fault));
-  return fault.why == NULL ? CPB_OK : fault.no_memory ? CPB_ENOMEM : CPB_EFORMAT;
-}
-
-/* The value of the first "id" of the outermost object; false if the text is not such an object. */
-static bool find_id(char *line, size_t length, char **begin, char **behind) {
-  const char *end = line + length, *p = skip_blanks(line, end);
-  if (p == end || *p != '{') return false;
-  do {
-    const char *key = skip_blanks(p + 1, end);
-    if (key == end || *key != '"') return false;
-    p = skip_string(key, end);
-    bool found = p - key == 4 && memcmp(key, "\"id\"", 4) == 0;
-    p = skip_blanks(p, end);
-    if (p == end || *p != ':') return false;
-    const char *value = skip_blanks(p + 1, end);
-    p = skip_value(value, end);
-    if (found) {
-      *begin = line + (value - line);
-      *behind = line + (p - line);
-      return true;
-    }
-    p = skip_blanks(p, end);
-  } while (p < end && *p == ',');
-  return false;
-}
-
-/* Takes the id, any JSON value, out of a line and puts 0 in its place; the caller frees it, NULL: none. It is copied as
- * text: as a number it would be rounded, or might exceed 64 bits. EFORMAT if it is not a JSON value; ENOMEM. */
-static cpb_status take_id(char **id, char *line, size_t length) {
-  char *begin, *behind;
-  *id = NULL;
-  if (!find_id(line, length, &begin, &behind)) return CPB_OK;
-  size_t size = (size_t)(behind - begin);
-  cpb_status status = check_value(begin, size);
-  if (status != CPB_OK) return status;
-  *id = calloc(size + 1, 1);
-  if (*id == NULL) return CPB_ENOMEM;
-  memcpy(*id, begin, size);
-  memset(begin, ' ', size);
-  *begin = '0'; /* any value of sufficiently small size */
-  return CPB_OK;
-}
-
 static void put_matrix(cpb_text *t, const double *W, size_t d) {
   for (size_t i = 0; i < d; i++) cpb_json_pack(t, i == 0 ? "[V" : ",V", W + i * d, d);
   cpb_text_puts(t, "]");
@@ -145,12 +68,13 @@ static void put_map(cpb_text *t, const dual_line *line) {
 }
 
 /* The id comes first, as written. */
-static cpb_status dual_line_text(const dual_line *line, const char *id, char **text, cpb_error *error) {
+static cpb_status dual_line_text(const dual_line *line, const cpb_json *id, char **text, cpb_error *error) {
   cpb_text t = {.style = {.compact = true, .fewest = true, .long_exponent = true}};
   const cpb_cap *cap = &line->cap;
-  cpb_text_puts(&t, id != NULL ? "{\"id\":" : "{");
-  if (id != NULL) cpb_text_puts(&t, id);
-  if (id != NULL) cpb_text_puts(&t, ",");
+  bool given = cpb_json_is(id, CPB_JSON_RAW);
+  cpb_text_puts(&t, given ? "{\"id\":" : "{");
+  if (given) cpb_text_put(&t, id->string, id->count);
+  if (given) cpb_text_puts(&t, ",");
   cpb_json_pack(&t, "s:", line->is_cap ? "cap" : region_name(&line->region));
   if (line->is_cap)
     cpb_json_pack(&t, "{s:V,s:f,s:f,s:f}", "p", cap->p, cap->d + 1, "b", cap->b, "sigma", cap->sigma, "a",
@@ -159,10 +83,11 @@ static cpb_status dual_line_text(const dual_line *line, const char *id, char **t
     put_region(&t, &line->region);
   if (line->carries) put_map(&t, line);
   cpb_text_puts(&t, "}");
-  *text = t.bytes;
-  if (t.failure == CPB_JSON_WHOLE) return CPB_OK;
+  if (t.failure == CPB_JSON_WHOLE) {
+    *text = t.bytes;
+    return CPB_OK;
+  }
   free(t.bytes);
-  *text = NULL;
   if (t.failure == CPB_JSON_NO_MEMORY) return cpb_fail_memory(error, "an answer in JSON");
   return cpb_fail(error, CPB_WHY_DUAL_ANSWER, "line",
                   "JSON cannot represent the result: a number that is not finite, or no memory");
@@ -182,9 +107,6 @@ static double *dual_numbers(dual_line *line, size_t count) {
   return cpb_memory_zeros(&line->memory, count, sizeof(double));
 }
 
-/* |x|; NaN if it contains NaN or inf. */
-static double length_of(const double *x, size_t n) { return cpb_all_finite(x, n) ? cpb_norm(x, n) : NAN; }
-
 static bool read_number(dual_line *line, const cpb_json *object, const char *key, double *number) {
   const cpb_json *value = cpb_json_get(object, key);
   if (value == NULL) return reject(line, "\"%s\" is missing", key);
@@ -193,7 +115,7 @@ static bool read_number(dual_line *line, const cpb_json *object, const char *key
   return true;
 }
 
-/* n numbers; n = 0: any count >= least, returned in *count. */
+/* n numbers; n = 0: any count, returned in *count. */
 static bool read_vector(dual_line *line, const cpb_json *object, const char *key, size_t n, double **numbers,
                         size_t *count) {
   const cpb_json *value = cpb_json_get(object, key);
@@ -234,28 +156,20 @@ static bool read_matrix(dual_line *line, const cpb_json *object, const char *key
   return true;
 }
 
-static bool known_keys(dual_line *line, const cpb_json *object, const char *where, const char *const *keys) {
-  for (const cpb_json *member = object->first; member != NULL; member = member->next) {
-    size_t i = 0;
-    while (keys[i] != NULL && strcmp(keys[i], member->key) != 0) i++;
-    if (keys[i] == NULL) return reject(line, "%s has no \"%s\"", where, member->key);
+static bool is_one_of(const char *const *words, const char *word) {
+  while (*words != NULL && strcmp(*words, word) != 0) words++;
+  return *words != NULL;
+}
+
+/* Divides a vector by its length, which must not be 0; returns the length, or 0 after an error. */
+static double normalise(dual_line *line, const char *key, double *vector, size_t n) {
+  double length = cpb_all_finite(vector, n) ? cpb_norm(vector, n) : NAN;
+  if (!(length > 0) || isinf(length)) {
+    reject(line, "\"%s\" has length %g and no direction", key, length);
+    return 0;
   }
-  return true;
-}
-
-/* Divides a vector by its length, which must not be 0; returns the length. */
-static bool normalise(dual_line *line, const char *key, double *vector, size_t n, double *length) {
-  *length = length_of(vector, n);
-  if (!(*length > 0) || isinf(*length))
-    return reject(line, "\"%s\" has length %g and no direction", key, *length);
-  for (size_t i = 0; i < n; i++) vector[i] /= *length;
-  return true;
-}
-
-static bool read_center(dual_line *line, const cpb_json *object, const char *key) {
-  if (!read_vector(line, object, key, line->d, &line->c, &line->d)) return false;
-  line->region.c = line->c;
-  return true;
+  for (size_t i = 0; i < n; i++) vector[i] /= length;
+  return length;
 }
 
 static bool positive(dual_line *line, const char *key, double value) {
@@ -263,23 +177,23 @@ static bool positive(dual_line *line, const char *key, double value) {
                                       : reject(line, "\"%s\" must be > 0 and finite, got %g", key, value);
 }
 
-/* A ball, an ellipsoid of revolution (axis, r1, r2), or any ellipsoid (W or G, r = 1 unless given). */
-static bool read_bounded(dual_line *line, const cpb_json *object, const char *name) {
-  static const char *const keys[] = {"c", "r", "axis", "r1", "r2", "W", "G", NULL};
+/* An ellipsoid of revolution: axis, r1, r2. */
+static bool read_spheroid(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
-  if (!known_keys(line, object, name, keys) || !read_center(line, object, "c")) return false;
+  return read_vector(line, object, "axis", line->d, &region->axis, NULL) &&
+         normalise(line, "axis", region->axis, line->d) > 0 &&
+         read_number(line, object, "r1", &region->along) && read_number(line, object, "r2", &region->r) &&
+         positive(line, "r1", region->along) && positive(line, "r2", region->r);
+}
+
+/* A ball, an ellipsoid of revolution, or any ellipsoid (W or G, r = 1 unless given). */
+static bool read_bounded(dual_line *line, const cpb_json *object, const char *name) {
+  cpb_region *region = &line->region;
+  if (!read_vector(line, object, "c", line->d, &region->c, &line->d)) return false;
   bool axis = cpb_json_get(object, "axis") != NULL, metric = cpb_json_get(object, "G") != NULL;
   bool shaped = metric || cpb_json_get(object, "W") != NULL;
   if (axis && shaped) return reject(line, "%s has both an axis and a matrix", name);
-  if (axis) {
-    double length;
-    if (!read_vector(line, object, "axis", line->d, &line->axis, NULL) ||
-        !normalise(line, "axis", line->axis, line->d, &length) ||
-        !read_number(line, object, "r1", &region->along) || !read_number(line, object, "r2", &region->r))
-      return false;
-    region->axis = line->axis;
-    return positive(line, "r1", region->along) && positive(line, "r2", region->r);
-  }
+  if (axis) return read_spheroid(line, object);
   region->r = 1;
   bool optional = shaped && cpb_json_get(object, "r") == NULL;
   if (!optional && !read_number(line, object, "r", &region->r)) return false;
@@ -292,21 +206,25 @@ static bool read_bounded(dual_line *line, const cpb_json *object, const char *na
   return positive(line, "r", region->r);
 }
 
-static bool read_halfspace(dual_line *line, const cpb_json *object) {
-  static const char *const keys[] = {"n", "h", NULL};
-  double length;
-  if (!known_keys(line, object, "halfspace", keys) || !read_center(line, object, "n") ||
-      !read_number(line, object, "h", &line->region.r) || !normalise(line, "n", line->c, line->d, &length))
+static bool read_halfspace(dual_line *line, const cpb_json *object, const char *name) {
+  (void)name;
+  cpb_region *region = &line->region;
+  if (!read_vector(line, object, "n", line->d, &region->c, &line->d) ||
+      !read_number(line, object, "h", &region->r))
     return false;
-  line->region.r /= length;
-  return true;
+  double length = normalise(line, "n", region->c, line->d);
+  region->r /= length;
+  return length > 0;
+}
+
+static bool read_punctured(dual_line *line, const cpb_json *object, const char *name) {
+  (void)name;
+  return read_vector(line, object, "c", line->d, &line->region.c, &line->d);
 }
 
 /* Kinds without a vector: the dimension is that of the map or the pole, or given as "d". */
 static bool read_whole(dual_line *line, const cpb_json *object, const char *name) {
-  static const char *const keys[] = {"d", NULL};
   const cpb_json *d = cpb_json_get(object, "d");
-  if (!known_keys(line, object, name, keys)) return false;
   double wanted = cpb_json_is_number(d) ? d->real : 0;
   if (d != NULL && !(wanted >= 1 && wanted <= 1 << 24 && wanted == trunc(wanted)))
     return reject(line, "\"d\" must be a dimension >= 1");
@@ -314,52 +232,53 @@ static bool read_whole(dual_line *line, const cpb_json *object, const char *name
     return reject(line, "\"d\" is %.17g, but the map has %zu", wanted, line->d);
   if (d != NULL) line->d = (size_t)wanted;
   if (line->d == 0) return reject(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", name);
-  line->c = dual_numbers(line, line->d);
-  if (line->c == NULL) return false;
-  line->region.c = line->c;
-  return true;
+  line->region.c = dual_numbers(line, line->d);
+  return line->region.c != NULL;
 }
 
-static bool read_cap(dual_line *line, const cpb_json *object) {
-  static const char *const keys[] = {"p", "b", "sigma", "a", NULL};
+static bool read_cap(dual_line *line, const cpb_json *object, const char *name) {
+  (void)name;
   cpb_cap *cap = &line->cap;
   size_t count = 0, wanted = line->d == 0 ? 0 : line->d + 1;
-  if (!known_keys(line, object, "cap", keys) || !read_vector(line, object, "p", wanted, &line->p, &count) ||
-      !read_number(line, object, "b", &cap->b))
+  if (!read_vector(line, object, "p", wanted, &cap->p, &count) || !read_number(line, object, "b", &cap->b))
     return false;
   if (count < 2) return reject(line, "\"p\" has 1 number, wanted at least 2");
+  line->is_cap = true;
   line->d = cap->d = count - 1;
-  cap->p = line->p;
   cap->sigma = cap->a = NAN;
   bool complete = cpb_json_get(object, "sigma") != NULL && cpb_json_get(object, "a") != NULL;
   if (!complete) return true;
-  if (!(fabs(length_of(cap->p, count) - 1) < 1e-9))
-    return reject(line, "a cap with sigma and a needs |p| = 1, got %.17g", length_of(cap->p, count));
+  double length = cpb_all_finite(cap->p, count) ? cpb_norm(cap->p, count) : NAN;
+  if (!(fabs(length - 1) < 1e-9))
+    return reject(line, "a cap with sigma and a needs |p| = 1, got %.17g", length);
   return read_number(line, object, "sigma", &cap->sigma) && read_number(line, object, "a", &cap->a);
 }
 
-static bool read_shape(dual_line *line, const char *name, const cpb_json *object) {
-  cpb_region *region = &line->region;
-  if (!cpb_json_is(object, CPB_JSON_OBJECT)) return reject(line, "\"%s\" must be an object", name);
-  line->is_cap = strcmp(name, "cap") == 0;
-  if (line->is_cap) return read_cap(line, object);
-  if (strcmp(name, "ellipsoid") == 0)
-    region->kind = CPB_BALL;
-  else
-    for (int kind = CPB_EMPTY; kind <= CPB_EVERYTHING; kind++)
-      if (strcmp(name, cpb_region_kind_name((cpb_region_kind)kind)) == 0)
-        region->kind = (cpb_region_kind)kind;
-  static const char *const point[] = {"c", NULL};
-  bool read = false;
-  switch (region->kind) {
-  case CPB_BALL:
-  case CPB_COMPLEMENT: read = read_bounded(line, object, name); break;
-  case CPB_HALFSPACE: read = read_halfspace(line, object); break;
-  case CPB_PUNCTURED: read = known_keys(line, object, name, point) && read_center(line, object, "c"); break;
-  case CPB_EMPTY:
-  case CPB_EVERYTHING: read = read_whole(line, object, name); break;
-  }
-  region->d = line->d;
+typedef struct shape {
+  const char *name;
+  cpb_region_kind kind; /* of a region */
+  bool (*read)(dual_line *line, const cpb_json *object, const char *name);
+  const char *keys[8]; /* ends with NULL */
+} shape;
+
+static const shape shapes[] = {
+    {"ball", CPB_BALL, read_bounded, {"c", "r", "axis", "r1", "r2", "W", "G"}},
+    {"ellipsoid", CPB_BALL, read_bounded, {"c", "r", "axis", "r1", "r2", "W", "G"}},
+    {"complement", CPB_COMPLEMENT, read_bounded, {"c", "r", "axis", "r1", "r2", "W", "G"}},
+    {"halfspace", CPB_HALFSPACE, read_halfspace, {"n", "h"}},
+    {"cap", CPB_EMPTY, read_cap, {"p", "b", "sigma", "a"}},
+    {"empty", CPB_EMPTY, read_whole, {"d"}},
+    {"everything", CPB_EVERYTHING, read_whole, {"d"}},
+    {"punctured", CPB_PUNCTURED, read_punctured, {"c"}}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static bool read_shape(dual_line *line, const shape *of, const cpb_json *object) {
+  if (!cpb_json_is(object, CPB_JSON_OBJECT)) return reject(line, "\"%s\" must be an object", of->name);
+  for (const cpb_json *member = object->first; member != NULL; member = member->next)
+    if (!is_one_of(of->keys, member->key)) return reject(line, "%s has no \"%s\"", of->name, member->key);
+  line->region.kind = of->kind;
+  bool read = of->read(line, object, of->name);
+  line->region.d = line->d;
   return read;
 }
 
@@ -367,44 +286,40 @@ static bool read_shape(dual_line *line, const char *name, const cpb_json *object
 static bool read_carried(dual_line *line, const cpb_json *json) {
   bool pole = cpb_json_get(json, "pole") != NULL, W = cpb_json_get(json, "W") != NULL;
   if (pole && (W || line->W != NULL)) return reject(line, "a line may contain a pole or W, not both");
-  double length;
   if (pole && (!read_vector(line, json, "pole", line->d + 1, &line->pole, NULL) ||
-               !normalise(line, "pole", line->pole, line->d + 1, &length)))
+               normalise(line, "pole", line->pole, line->d + 1) == 0))
     return false;
   if (W && line->W != NULL)
     return reject(line, "an ellipsoid has a matrix of its own beside the line's \"W\"");
   if (W && !read_matrix(line, json, "W", &line->W)) return false;
-  bool round = line->region.kind == CPB_BALL || line->region.kind == CPB_COMPLEMENT;
-  if (W && !line->is_cap && round) return reject(line, "under \"W\" only an ellipsoid with this W is a cap");
+  if (W && !line->is_cap && bounded(&line->region))
+    return reject(line, "under \"W\" only an ellipsoid with this W is a cap");
   if (cpb_json_get(json, "m") == NULL) return true;
   if (line->W == NULL) return reject(line, "\"m\" comes only with \"W\"");
   return read_vector(line, json, "m", line->d, &line->m, NULL);
 }
 
-/* Reads a line's JSON; d = 0 if the dimension is not known beforehand. False: see fault. */
 bool dual_line_read(dual_line *line, const cpb_json *json, size_t d) {
-  static const char *const shapes[] = {"ball",  "halfspace",  "complement", "ellipsoid", "cap",
-                                       "empty", "everything", "punctured",  NULL};
   static const char *const others[] = {"id", "pole", "W", "m", NULL};
+  const shape *found = NULL;
+  const cpb_json *object = NULL;
   *line = (dual_line){.d = d};
   if (!cpb_json_is(json, CPB_JSON_OBJECT)) return reject(line, "a line must be a JSON object");
-  const char *name = NULL;
   for (const cpb_json *member = json->first; member != NULL; member = member->next) {
-    const char *key = member->key;
-    size_t i = 0, k = 0;
-    while (shapes[i] != NULL && strcmp(shapes[i], key) != 0) i++;
-    while (others[k] != NULL && strcmp(others[k], key) != 0) k++;
-    if (shapes[i] == NULL && others[k] == NULL) {
+    size_t i = 0;
+    if (is_one_of(others, member->key)) continue;
+    while (i < SHAPES && strcmp(shapes[i].name, member->key) != 0) i++;
+    if (i == SHAPES)
       return reject(line,
                     "unknown \"%s\": a line has a ball, halfspace, complement, ellipsoid, cap, empty, "
                     "everything or punctured",
-                    key);
-    }
-    if (shapes[i] != NULL && name != NULL) return reject(line, "both \"%s\" and \"%s\"", name, key);
-    if (shapes[i] != NULL) name = shapes[i];
+                    member->key);
+    if (found != NULL) return reject(line, "both \"%s\" and \"%s\"", found->name, member->key);
+    found = &shapes[i];
+    object = member;
   }
-  if (name == NULL) return reject(line, "neither a cap nor a region");
-  return read_shape(line, name, cpb_json_get(json, name)) && read_carried(line, json);
+  if (found == NULL) return reject(line, "neither a cap nor a region");
+  return read_shape(line, found, object) && read_carried(line, json);
 }
 
 void dual_line_clear(dual_line *line) { cpb_memory_free(&line->memory); }
@@ -444,7 +359,7 @@ static bool adopt_metric(const double *M, cpb_region *region) {
 /* A prolate spheroid is not a cap under any pole; W = I + (r2/r1 - 1) a a^T maps it to the ball of radius r2, T6. */
 static bool whiten_prolate(dual_line *line) {
   size_t d = line->d;
-  const double *a = line->axis;
+  const double *a = line->region.axis;
   line->W = dual_numbers(line, d * d);
   if (line->W == NULL) return false;
   for (size_t i = 0; i < d; i++)
@@ -458,9 +373,8 @@ static cpb_status no_memory(cpb_error *error) { return cpb_fail_memory(error, "a
 
 static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
-  line->p = dual_numbers(line, d + 1);
-  if (line->p == NULL) return no_memory(error);
-  line->cap = (cpb_cap){.d = d, .p = line->p};
+  line->cap = (cpb_cap){.d = d, .p = dual_numbers(line, d + 1)};
+  if (line->cap.p == NULL) return no_memory(error);
   if (dual->map != NULL) return cpb_map_cap(dual->map, &line->region, &line->cap, error);
   bool prolate = line->region.axis != NULL && line->region.along > line->region.r;
   if (prolate && pole_of(dual, line) == NULL && !whiten_prolate(line)) return no_memory(error);
@@ -484,10 +398,8 @@ static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_erro
 
 static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
-  line->c = dual_numbers(line, d);
-  line->axis = dual_numbers(line, d);
-  if (line->c == NULL || line->axis == NULL) return no_memory(error);
-  line->region = (cpb_region){.d = d, .c = line->c, .axis = line->axis};
+  line->region = (cpb_region){.d = d, .c = dual_numbers(line, d), .axis = dual_numbers(line, d)};
+  if (line->memory.failed) return no_memory(error);
   if (dual->map != NULL) return cpb_map_region(dual->map, &line->cap, &line->region, error);
   const double *v = pole_of(dual, line);
   cpb_status status = CPB_OK;
@@ -546,62 +458,39 @@ static cpb_status turn(const cpb_dual_options *dual, dual_line *line, cpb_error 
   return status;
 }
 
-static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, const char *id, char **text,
-                         cpb_error *error) {
+static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, char **text, cpb_error *error) {
   dual_line line;
-  size_t d = dual->d;
-  cpb_map_options of = {.size = sizeof of};
-  if (dual->map != NULL) {
-    cpb_map_describe(dual->map, &of);
-    d = of.d;
-  }
+  cpb_map_options of = {.size = sizeof of, .d = dual->d};
+  if (dual->map != NULL) cpb_map_describe(dual->map, &of);
   cpb_status status = CPB_OK;
-  if (!dual_line_read(&line, json, d))
+  if (!dual_line_read(&line, json, of.d))
     status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
   if (status == CPB_OK) status = turn(dual, &line, error);
-  if (status == CPB_OK) status = dual_line_text(&line, id, text, error);
+  if (status == CPB_OK) status = dual_line_text(&line, cpb_json_get(json, "id"), text, error);
   dual_line_clear(&line);
   return status;
 }
 
-static cpb_status read_line(const char *line, size_t length, cpb_json **json, cpb_error *error) {
-  cpb_json_fault fault;
-  while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) length--;
-  *json = cpb_json_value(line, length, CPB_JSON_AS_REALS, &fault);
-  if (fault.why == NULL) return CPB_OK;
-  if (fault.no_memory) return no_memory(error);
+static cpb_status refuse_json(const cpb_json_fault *fault, cpb_error *error) {
   char why[128];
-  snprintf(why, sizeof why, "column %llu: not JSON: %s", fault.column, fault.why);
+  if (fault->no_memory) return no_memory(error);
+  if (fault->of_id) return refuse("\"id\" is not a JSON value", error);
+  snprintf(why, sizeof why, "column %llu: not JSON: %s", fault->column, fault->why);
   return refuse(why, error);
-}
-
-static cpb_status answer_copy(const cpb_dual_options *dual, char *line, size_t length, char **text,
-                              cpb_error *error) {
-  char *id;
-  cpb_json *json = NULL;
-  cpb_status status = take_id(&id, line, length);
-  if (status == CPB_ENOMEM) return no_memory(error);
-  if (status != CPB_OK) return refuse("\"id\" is not a JSON value", error);
-  status = read_line(line, length, &json, error);
-  if (status == CPB_OK) status = answer(dual, json, id, text, error);
-  free(json);
-  free(id);
-  return status;
 }
 
 cpb_status cpb_dual_line(const char *line, size_t length, const cpb_dual_options *options, char **answer_text,
                          cpb_error *error) {
   cpb_dual_options o = defaults;
+  cpb_json_fault fault;
   if (line == NULL || answer_text == NULL) return cpb_fail_missing(error, line == NULL ? "line" : "answer");
   *answer_text = NULL;
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "dual options", error);
   if (status == CPB_OK && o.map == NULL) status = cpb_check_scale(o.s, error);
   if (status != CPB_OK) return status;
-  char *copy = malloc(length + 1);
-  if (copy == NULL) return no_memory(error);
-  memcpy(copy, line, length);
-  copy[length] = 0;
-  status = answer_copy(&o, copy, length, answer_text, error);
-  free(copy);
+  while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) length--;
+  cpb_json *json = cpb_json_value(line, length, CPB_JSON_AS_REALS | CPB_JSON_RAW_ID, &fault);
+  status = json == NULL ? refuse_json(&fault, error) : answer(&o, json, answer_text, error);
+  free(json);
   return status;
 }

@@ -13,12 +13,11 @@ typedef struct dual_line {
   bool is_cap;
   cpb_region region;
   cpb_cap cap;
-  double *c, *axis, *p; /* d, d, d+1 numbers of region and cap */
-  double *pole;         /* d+1 numbers given in the line, or NULL */
-  double *W, *m;        /* d*d and d numbers given in the line, or NULL */
-  bool carries;         /* the answer contains W, m and pole, because there is no map file */
-  char fault[256];      /* why the line was rejected, .. */
-  cpb_memory memory;    /* .. unless there was none; of all arrays */
+  double *pole;      /* d+1 numbers given in the line, or NULL */
+  double *W, *m;     /* d*d and d numbers given in the line, or NULL */
+  bool carries;      /* the answer contains W, m and pole, because there is no map file */
+  char fault[256];   /* why the line was rejected, .. */
+  cpb_memory memory; /* .. unless there was none; of all arrays */
 } dual_line;
 
 /* Reads a line's JSON; d = 0 if the dimension is not known beforehand. False: see fault. */

@@ -18,7 +18,7 @@ typedef struct parser {
   const char *start;    /* the text as given */
   char *copy, *p, *end; /* a copy, in which strings are decoded in place */
   const char *why;      /* the first fault; NULL: none */
-  bool no_memory;
+  bool no_memory, bad_id;
   unsigned how, depth;
   cpb_json *nodes; /* space for all */
   size_t count, slots;
@@ -99,20 +99,15 @@ static cpb_json *read_number(parser *t) {
 
 /* ---- strings ---- */
 
-static int hex_digit(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                : -1;
-}
-
 /* The four digits after \u; < 0: invalid. */
 static int32_t read_unit(parser *t) {
   int32_t unit = 0;
   for (int i = 0; i < 4; i++) {
-    int digit = t->p < t->end ? hex_digit(*t->p) : -1;
-    if (digit < 0) return -1;
-    unit = unit << 4 | digit;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *found = t->p < t->end && *t->p != 0 ? strchr(digits, *t->p) : NULL;
+    if (found == NULL) return -1;
+    int32_t digit = (int32_t)(found - digits);
+    unit = unit << 4 | (digit < 16 ? digit : digit - 6);
     t->p++;
   }
   return unit;
@@ -206,20 +201,6 @@ static cpb_json *read_string(parser *t) {
 
 static cpb_json *read_value(parser *t);
 
-static cpb_json *read_array(parser *t) {
-  cpb_json *array = new_node(t, CPB_JSON_ARRAY), **last = &array->first;
-  if (take(t, ']')) return array;
-  do {
-    cpb_json *value = read_value(t);
-    if (value == NULL) break;
-    *last = value;
-    last = &value->next;
-    array->count++;
-  } while (take(t, ','));
-  if (t->why == NULL && !take(t, ']')) refuse(t, "']' expected");
-  return t->why == NULL ? array : NULL;
-}
-
 /* Whether the object already has this name; if not, adds it for the next node. */
 static bool has_name(parser *t, const cpb_json *object, const char *key) {
   size_t mask = t->slots - 1, owner = (size_t)(object - t->nodes);
@@ -232,68 +213,90 @@ static bool has_name(parser *t, const cpb_json *object, const char *key) {
   return false;
 }
 
+/* A value as its text: as a number it would be rounded, or might exceed 64 bits. */
+static cpb_json *read_raw(parser *t) {
+  unsigned how = t->how;
+  skip_blanks(t);
+  const char *from = t->start + (t->p - t->copy);
+  t->how |= CPB_JSON_LOOK;
+  cpb_json *value = read_value(t);
+  t->how = how;
+  bool closed = value != NULL && value->type >= CPB_JSON_STRING;
+  bool apart = closed || t->p == t->end || strchr(",}] \t\r\n", *t->p) != NULL;
+  if (value == NULL || !apart) {
+    t->bad_id = !t->no_memory;
+    return refuse(t, "not a JSON value");
+  }
+  value->type = CPB_JSON_RAW;
+  value->string = from;
+  value->count = (size_t)(t->start + (t->p - t->copy) - from);
+  return value;
+}
+
 static cpb_json *read_member(parser *t, cpb_json *object) {
   size_t length;
   skip_blanks(t);
   if (t->p == t->end || *t->p++ != '"') return refuse(t, "string or '}' expected");
+  bool raw =
+      (t->how & CPB_JSON_RAW_ID) != 0 && t->depth == 1 && t->end - t->p > 2 && memcmp(t->p, "id\"", 3) == 0;
   const char *key = read_text(t, &length);
   if (key == NULL) return NULL;
   if ((t->how & CPB_JSON_LOOK) == 0 && has_name(t, object, key)) return refuse(t, "duplicate object key");
   if (!take(t, ':')) return refuse(t, "':' expected");
-  cpb_json *value = read_value(t);
+  cpb_json *value = raw ? read_raw(t) : read_value(t);
   if (value == NULL) return NULL;
   value->key = key;
   value->owner = object;
   return value;
 }
 
-static cpb_json *read_object(parser *t) {
-  cpb_json *object = new_node(t, CPB_JSON_OBJECT), **last = &object->first;
-  if (take(t, '}')) return object;
+/* An array or an object, after its opening bracket. */
+static cpb_json *read_elements(parser *t, cpb_json_type type, char close) {
+  cpb_json *whole = new_node(t, type), **last = &whole->first;
+  if (take(t, close)) return whole;
   do {
-    cpb_json *value = read_member(t, object);
-    if (value == NULL) break;
+    cpb_json *value = type == CPB_JSON_OBJECT ? read_member(t, whole) : read_value(t);
+    if (value == NULL) return NULL;
     *last = value;
     last = &value->next;
-    object->count++;
+    whole->count++;
   } while (take(t, ','));
-  if (t->why == NULL && !take(t, '}')) refuse(t, "'}' expected");
-  return t->why == NULL ? object : NULL;
+  return take(t, close) ? whole : refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
 }
 
-static bool take_word(parser *t, const char *word) {
-  size_t length = strlen(word);
-  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return false;
-  t->p += length;
-  return true;
-}
-
-static cpb_json *read_nested(parser *t, cpb_json *(*read)(parser *)) {
+static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
   t->p++;
   if (t->depth == DEEPEST) return refuse(t, "nested too deeply");
   t->depth++;
-  cpb_json *value = read(t);
+  cpb_json *value = read_elements(t, type, close);
   t->depth--;
   return value;
+}
+
+static cpb_json *read_word(parser *t, const char *word, cpb_json_type type) {
+  size_t length = strlen(word);
+  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return refuse(t, "invalid token");
+  t->p += length;
+  return new_node(t, type);
 }
 
 static cpb_json *read_value(parser *t) {
   skip_blanks(t);
   if (t->p == t->end) return refuse(t, "premature end of input");
   switch (*t->p) {
-  case '{': return read_nested(t, read_object);
-  case '[': return read_nested(t, read_array);
+  case '{': return read_nested(t, CPB_JSON_OBJECT, '}');
+  case '[': return read_nested(t, CPB_JSON_ARRAY, ']');
   case '"': t->p++; return read_string(t);
-  case 't': return take_word(t, "true") ? new_node(t, CPB_JSON_TRUE) : refuse(t, "invalid token");
-  case 'f': return take_word(t, "false") ? new_node(t, CPB_JSON_FALSE) : refuse(t, "invalid token");
-  case 'n': return take_word(t, "null") ? new_node(t, CPB_JSON_NULL) : refuse(t, "invalid token");
+  case 't': return read_word(t, "true", CPB_JSON_TRUE);
+  case 'f': return read_word(t, "false", CPB_JSON_FALSE);
+  case 'n': return read_word(t, "null", CPB_JSON_NULL);
   default:
     return *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ? read_number(t) : refuse(t, "invalid token");
   }
 }
 
 static cpb_json_fault fault_of(const parser *t) {
-  cpb_json_fault fault = {t->why, t->no_memory, 1, 1};
+  cpb_json_fault fault = {t->why, t->no_memory, t->bad_id, 1, 1};
   for (const char *p = t->start; p < t->start + (t->p - t->copy); p++) {
     fault.column = *p == '\n' ? 1 : fault.column + 1;
     fault.line += *p == '\n';
@@ -334,14 +337,11 @@ static bool make_room(parser *t, size_t length) {
 
 cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
   parser t = {.start = text, .how = how};
-  cpb_numeric numeric;
-  t.no_memory = !make_room(&t, length) || cpb_numeric_enter(&numeric, NULL) != CPB_OK;
-  if (t.no_memory) {
+  t.no_memory = !make_room(&t, length);
+  if (t.no_memory)
     refuse(&t, "no memory");
-  } else {
+  else
     read_text_of(&t);
-    cpb_numeric_leave(&numeric);
-  }
   *fault = fault_of(&t);
   free(t.slot);
   if (t.why == NULL) return t.nodes;

@@ -14,7 +14,8 @@ typedef enum cpb_json_type {
   CPB_JSON_REAL,
   CPB_JSON_STRING,
   CPB_JSON_ARRAY,
-  CPB_JSON_OBJECT
+  CPB_JSON_OBJECT,
+  CPB_JSON_RAW /* a value of which only the text is stored, as it is: string and count */
 } cpb_json_type;
 
 typedef struct cpb_json cpb_json;
@@ -35,13 +36,14 @@ struct cpb_json {
 enum {
   CPB_JSON_ANY = 1, /* the text may also be a number, a string or a word, not only an object or an array */
   CPB_JSON_AS_REALS = 2, /* integers are read as reals, without a range limit of their own */
-  CPB_JSON_LOOK = 4      /* check only: numbers of any size, repeated names and \u0000 are accepted */
+  CPB_JSON_LOOK = 4,     /* check only: numbers of any size, repeated names and \u0000 are accepted */
+  CPB_JSON_RAW_ID = 8    /* the member "id" of the outermost object is only checked, and read as raw */
 };
 
 /* Where a text is not valid JSON, and why; why = NULL: it is valid. */
 typedef struct cpb_json_fault {
   const char *why;
-  bool no_memory;
+  bool no_memory, of_id; /* of_id: the value that is not valid is the raw id */
   unsigned long long line, column;
 } cpb_json_fault;
 

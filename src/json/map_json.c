@@ -154,11 +154,7 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
   cpb_text t = {.style = {.long_exponent = true}};
-  cpb_numeric numeric;
-  status = cpb_numeric_enter(&numeric, error);
-  if (status != CPB_OK) return status;
   put_map(&t, &described, &origin);
-  cpb_numeric_leave(&numeric);
   *json = t.bytes;
   if (t.failure == CPB_JSON_WHOLE) return CPB_OK;
   free(t.bytes);
@@ -177,11 +173,8 @@ cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_orig
 
 static void check_sum(cpb_json_file *f, const cpb_map_options *map) {
   char hex[17];
-  cpb_numeric numeric;
-  if (f->status == CPB_OK) f->status = cpb_numeric_enter(&numeric, f->error);
   if (f->status != CPB_OK) return;
   print_checksum(hex, map);
-  cpb_numeric_leave(&numeric);
   cpb_json_compare_sum(f, hex);
 }
 

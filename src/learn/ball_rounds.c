@@ -1,5 +1,8 @@
-/* T10: rounds whose results do not depend on how the rows are divided. A round gathers column extremes, a sample,
- * a largest distance and the farthest rows by (distance, id), which enter the solver in that order. */
+/* T10: rounds whose results do not depend on how the rows are divided. Round 0 gathers column extremes and a sample of
+ * the rows; each later round reads the rows once, gathers the largest distance and the farthest rows by (distance, id),
+ * and solves a working set exactly, which the farthest rows join in that order. Data in memory, streams and pieces use
+ * the same method. Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless
+ * squares of the data would leave the range of double. */
 #include "learn/rounds_parts.h"
 
 #include <float.h>
@@ -10,7 +13,6 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "core/state_bytes.h"
 #include "learn/distances.h"
 #include "learn/paper_schemes.h"
 
@@ -37,8 +39,8 @@ cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball
   if (status != CPB_OK) return status;
   cpb_ball_rounds *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_ball_rounds){
-        .loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d, .sample_rank = -1};
+    *made =
+        (cpb_ball_rounds){.loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d};
     cpb_memory *m = &made->memory;
     made->origin = d > SIZE_MAX / 6 ? NULL : cpb_memory_zeros(m, 6 * d, sizeof *made->origin);
     made->multiplier = cpb_memory_take(m, d + 1, sizeof *made->multiplier);
@@ -66,53 +68,52 @@ void cpb_ball_rounds_free(cpb_ball_rounds *rounds) {
   free(rounds);
 }
 
-/* Enclosing balls: each round reads the rows once and solves a working set exactly.
- *
- * Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless squares
- * of the data would leave the range of double. Data in memory, streams and pieces use the same method: a sample of
- * the rows, then in each round the farthest rows by (distance, id), which join in that order. Nothing depends on how
- * the rows are divided. */
+/* ---- one read of the rows: stages those farthest from the present centre ---- */
 
-/* SVDD. A round is about one centre and one guess of the edge, a squared distance: it
- * gathers the exact sums of the rows beyond the edge, the rows nearest to it, and a histogram of the weight of all
- * rows around it. Everything is in units of 2^exponent of the data. */
-
-/* One read of the rows: stages those farthest from the present centre. */
-
-enum { BLOCK_ROWS = 4096, FAR_ROWS = 512, ROWS_PER_FAR_ROW = 256 };
+enum { BLOCK_ROWS = 4096, SAMPLE = 1024, FAR_ROWS = 512, ROWS_PER_FAR_ROW = 256 };
 
 static void ball_rounds_begin_pass(cpb_ball_rounds *rounds) {
   rounds->rows_seen = 0;
   rounds->largest2 = 0;
-  rounds->staged.count = 0;
+  cpb_working_set_clear(&rounds->staged);
 }
+
+/* A row by its distance; `at` is its position. */
+typedef struct far_row {
+  double dist2;
+  uint64_t id;
+  size_t at;
+} far_row;
 
 typedef struct read_job {
   cpb_memory memory;
   const cpb_ball_rounds *rounds;
   cpb_view x;
   cpb_row_ids ids;
-  _Atomic int64_t cut; /* bits of a double, which is -1 or >= 0: nearer rows are ignored */
+  _Atomic double cut; /* nearer rows are ignored */
   size_t most;
-  cpb_far_row *far;  /* per block: a heap of at most `most`, the nearest first */
+  far_row *far;      /* per block: a heap of at most `most`, the nearest first */
   size_t *far_count; /* per block */
   double *largest2;  /* per block */
   _Atomic bool out_of_range;
   cpb_first_fault fault;
 } read_job;
 
-/* Rows that may join in one round: enough for a support of d+1 and its neighbours; more of a large set, so that
- * the rows on one side of a centre that is not final do not take all places. */
-static size_t far_rows(size_t d, uint64_t rows) {
-  size_t least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS;
-  uint64_t share = rows / ROWS_PER_FAR_ROW;
+/* Rows that are staged in a round: those of the sample in round 0; then enough for a support of d+1 and its
+ * neighbours, and more of a large set, so that the rows on one side of a centre that is not final do not take all
+ * places. */
+static size_t most_staged(const cpb_ball_rounds *rounds) {
+  size_t d = rounds->d, least = d < 4 ? 64 : d < 32 ? 16 * d : FAR_ROWS;
+  uint64_t share = rounds->rows / ROWS_PER_FAR_ROW;
+  if (rounds->round == 0) return SAMPLE;
   return share < least ? least : share < FAR_ROWS ? (size_t)share : FAR_ROWS;
 }
 
-static bool nearer(cpb_far_row a, cpb_far_row b) { return cpb_is_farther(b, a); }
+/* Of equally far rows those with larger ids count as nearer. */
+static bool nearer(far_row a, far_row b) { return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.id > b.id); }
 
-static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
-  cpb_far_row moved = heap[i];
+static void sift_down(far_row *heap, size_t count, size_t i) {
+  far_row moved = heap[i];
   for (size_t child; (child = 2 * i + 1) < count; i = child) {
     if (child + 1 < count && nearer(heap[child + 1], heap[child])) child++;
     if (!nearer(heap[child], moved)) break;
@@ -121,7 +122,7 @@ static void sift_down(cpb_far_row *heap, size_t count, size_t i) {
   heap[i] = moved;
 }
 
-static void offer(cpb_far_row *heap, size_t *count, size_t room, cpb_far_row row) {
+static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
   if (*count < room) {
     heap[(*count)++] = row;
     if (*count == room)
@@ -140,25 +141,11 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
-/* -1 and doubles >= 0 are ordered like their bits. */
-static int64_t bits_of(double x) {
-  int64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static double cut_now(read_job *job) {
-  int64_t bits = atomic_load_explicit(&job->cut, memory_order_relaxed);
-  double cut;
-  memcpy(&cut, &bits, sizeof cut);
-  return cut;
-}
-
 /* This many rows are at least as far as `cut`: nearer ones are not needed. When a block notices does not affect
  * the result. */
 static void raise_cut(read_job *job, double cut) {
-  int64_t known = atomic_load_explicit(&job->cut, memory_order_relaxed), wanted = bits_of(cut);
-  while (known < wanted && !atomic_compare_exchange_weak(&job->cut, &known, wanted)) {
+  double known = atomic_load_explicit(&job->cut, memory_order_relaxed);
+  while (known < cut && !atomic_compare_exchange_weak(&job->cut, &known, cut)) {
   }
 }
 
@@ -168,40 +155,29 @@ static double below(double dist2) { return dist2 > 0 ? nextafter(dist2, 0) : -1;
 static void read_block(void *argument, size_t block, size_t first, size_t count) {
   read_job *job = argument;
   const cpb_loops *loops = job->rounds->loops;
-  cpb_far_row *heap = job->far + block * job->most;
+  far_row *heap = job->far + block * job->most;
   size_t *held = &job->far_count[block];
-  double dist2[BLOCK_ROWS], largest = 0, cut = cut_now(job);
+  double dist2[BLOCK_ROWS], largest = 0, cut = atomic_load_explicit(&job->cut, memory_order_relaxed);
   cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
   for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
     if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
-      offer(heap, held, job->most, (cpb_far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
+      offer(heap, held, job->most, (far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});
     if (*held == job->most) cut = fmax(cut, below(heap[0].dist2));
   }
   if (*held == job->most) raise_cut(job, cut);
   job->largest2[block] = largest;
 }
 
-/* Collects the farthest rows of all blocks, in order, in far[0..]; returns how many. Overwrites the heap of the
+/* Collects the farthest rows of all blocks in far[0..]; returns how many. Overwrites the heap of the
  * first block, whose rows are handled first. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < job->far_count[block]; i++)
       offer(job->far, &held, job->most, job->far[block * job->most + i]);
-  qsort(job->far, held, sizeof *job->far, cpb_farthest_first);
   return held;
-}
-
-static void relative_row(const cpb_ball_rounds *rounds, cpb_view x, size_t i, double *row) {
-  cpb_scaled_row(rounds->loops, x, rounds->exponent, i, row);
-  rounds->loops->axpby(1, row, -1, rounds->origin, row, rounds->d);
-}
-
-/* Keeps only the staged rows that may join. */
-static cpb_status ball_rounds_keep_far(cpb_ball_rounds *rounds) {
-  return cpb_working_set_keep(&rounds->staged, far_rows(rounds->d, rounds->rows));
 }
 
 /* Adds the far rows of this read to those staged before in the same pass; keeps the farthest. */
@@ -209,24 +185,25 @@ static cpb_status stage(cpb_ball_rounds *rounds, const read_job *job, size_t cou
   double *row = malloc(rounds->d * sizeof *row);
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    relative_row(rounds, job->x, job->far[i].at, row);
-    status = cpb_working_set_add(&rounds->staged, row, job->far[i].id, job->far[i].dist2);
+    cpb_row_about(rounds->loops, job->x, rounds->exponent, job->far[i].at, rounds->origin, row);
+    status = cpb_working_set_add(&rounds->staged, row, job->far[i].id, job->far[i].dist2, 1);
   }
   free(row);
-  return status == CPB_OK ? ball_rounds_keep_far(rounds) : status;
+  cpb_working_set_keep(&rounds->staged, most_staged(rounds));
+  return status;
 }
 
 static cpb_status run_read(cpb_ball_rounds *rounds, read_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, read_block, job};
   size_t count = cpb_blocks_count(&blocks);
-  job->most = far_rows(rounds->d, rounds->rows);
+  job->most = most_staged(rounds);
   job->far = cpb_memory_take(&job->memory, count, job->most * sizeof *job->far);
   job->far_count = cpb_memory_zeros(&job->memory, count, sizeof *job->far_count);
   job->largest2 = cpb_memory_zeros(&job->memory, count, sizeof *job->largest2);
   cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
   double beyond = 1 + fmax(rounds->options.gap / 8, 0x1p-51);
-  atomic_init(&job->cut, bits_of(rounds->lower2 > 0 ? rounds->lower2 * beyond : -1));
+  atomic_init(&job->cut, rounds->lower2 > 0 ? rounds->lower2 * beyond : -1);
   if (job->memory.failed) return CPB_ENOMEM;
   cpb_blocks_run(&blocks, exec);
   cpb_status status = cpb_first_fault_report(&job->fault, "x", error);
@@ -248,32 +225,21 @@ cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids
 
 /* The farthest first, whatever their order of arrival. */
 static cpb_status take_staged(cpb_ball_rounds *rounds) {
-  cpb_status status = cpb_working_set_sort(&rounds->staged);
-  if (status == CPB_OK && rounds->set.count > CPB_WORKING_ROWS)
-    status = cpb_working_set_keep(&rounds->set, CPB_WORKING_ROWS / 2);
-  if (status == CPB_OK) status = cpb_working_set_join(&rounds->set, &rounds->staged, &rounds->newcomers);
-  rounds->staged.count = 0;
+  if (rounds->set.count > CPB_WORKING_ROWS) cpb_working_set_keep(&rounds->set, CPB_WORKING_ROWS / 2);
+  size_t before = rounds->set.count;
+  cpb_status status = cpb_working_set_join(&rounds->set, &rounds->staged, false);
+  rounds->newcomers = rounds->set.count - before;
+  cpb_working_set_clear(&rounds->staged);
   return status;
 }
 
-typedef struct support_row {
-  double multiplier;
-  uint64_t tag;
-} support_row;
-
-static int by_multiplier_down(const void *a, const void *b) {
-  const support_row *x = a, *y = b;
-  return x->multiplier != y->multiplier ? (x->multiplier < y->multiplier ? 1 : -1)
-                                        : (x->tag > y->tag) - (x->tag < y->tag);
-}
-
 /* Keeps the support, the largest multipliers first. */
-static void keep_support(cpb_ball_rounds *rounds, support_row *rows, size_t count) {
-  qsort(rows, count, sizeof *rows, by_multiplier_down);
+static void keep_support(cpb_ball_rounds *rounds, cpb_ranked *rows, size_t count) {
+  cpb_ranked_sort(rows, count);
   rounds->support_count = count > rounds->d + 1 ? rounds->d + 1 : count;
   for (size_t k = 0; k < rounds->support_count; k++) {
-    rounds->multiplier[k] = rows[k].multiplier;
-    rounds->support_row[k] = rows[k].tag;
+    rounds->multiplier[k] = -rows[k].key;
+    rounds->support_row[k] = rows[k].id;
   }
 }
 
@@ -282,10 +248,10 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   if (rounds->hull.count == 0 && rounds->largest2 > 0) rounds->hull.unit = sqrt(rounds->largest2);
   cpb_status status = cpb_working_set_solve(&rounds->set, &rounds->hull, tolerance, &rounds->iterations);
   if (status != CPB_OK) return status;
-  support_row *rows = malloc(rounds->hull.count * sizeof *rows);
+  cpb_ranked *rows = malloc(rounds->hull.count * sizeof *rows);
   if (rows == NULL) return CPB_ENOMEM;
   for (size_t k = 0; k < rounds->hull.count; k++)
-    rows[k] = (support_row){rounds->hull.weight[k], rounds->hull.tag[k]};
+    rows[k] = (cpb_ranked){-rounds->hull.column[k].weight, rounds->hull.column[k].tag};
   keep_support(rounds, rows, rounds->hull.count);
   free(rows);
   memcpy(rounds->point, rounds->hull.point, rounds->d * sizeof *rounds->point);
@@ -303,13 +269,13 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
   double *multiplier = cpb_memory_take(&memory, n, sizeof *multiplier), lower2 = 0;
-  support_row *rows = cpb_memory_take(&memory, n, sizeof *rows);
+  cpb_ranked *rows = cpb_memory_take(&memory, n, sizeof *rows);
   cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   if (status == CPB_OK)
     status = cpb_paper_cap_iteration(&rounds->set, rounds->loops, rounds->point, multiplier, &lower2, &steps);
   if (status == CPB_OK) {
     for (size_t i = 0; i < n; i++)
-      if (multiplier[i] > 0) rows[count++] = (support_row){multiplier[i], rounds->set.tag[i]};
+      if (multiplier[i] > 0) rows[count++] = (cpb_ranked){-multiplier[i], rounds->set.tag[i]};
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
@@ -325,15 +291,8 @@ static cpb_status ball_rounds_move(cpb_ball_rounds *rounds, cpb_error *error) {
   if (status == CPB_OK && rounds->set.count > 0)
     status = rounds->options.method == CPB_BALL_CAPS ? solve_by_caps(rounds) : solve_active_set(rounds);
   if (status != CPB_OK) return cpb_fail_memory(error, "a working set of %zu rows", rounds->set.count);
-  for (size_t j = 0; j < rounds->d; j++)
-    rounds->center[j] = cpb_in_data_unit(rounds->origin[j] + rounds->point[j], rounds->exponent);
+  cpb_set_center(rounds->origin, rounds->point, rounds->exponent, rounds->d, rounds->center);
   return CPB_OK;
-}
-
-/* Rounded down, because it is a lower bound. */
-static double proven_radius(const cpb_ball_rounds *rounds) {
-  double lower = ldexp(sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON), rounds->exponent);
-  return rounds->exponent == 0 || lower >= DBL_MIN ? lower : fmax(0, lower - DBL_TRUE_MIN);
 }
 
 /* After a pass over all rows: keeps the smallest ball seen, and its gap. */
@@ -344,7 +303,8 @@ static void ball_rounds_keep_best(cpb_ball_rounds *rounds) {
     best->radius = radius;
     for (size_t j = 0; j < rounds->d; j++) best->center[j] = ldexp(rounds->center[j], rounds->exponent);
   }
-  best->lower = fmin(proven_radius(rounds), best->radius);
+  double proven = sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON);
+  best->lower = fmin(cpb_lower_in_unit(proven, rounds->exponent), best->radius);
   double ratio = best->radius > 0 ? best->lower / best->radius : 1;
   best->gap = (1 - ratio) * (1 + ratio);
 }
@@ -364,16 +324,13 @@ void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *ou
   report->iterations = rounds->iterations;
 }
 
-/* The start of a ball: a sample of the rows that does not depend on how they are divided, its first row as origin,
- * and its mean or the centre of its ball as the first centre. */
+/* ---- the start: a sample of the rows that does not depend on how they are divided, its first row as origin, and its
+ * mean or the centre of its ball as the first centre ---- */
 
 enum {
-  SAMPLE = 1024,
   OF_MEAN = 128,       /* rows of the sample that are averaged */
   SOLVED_SAMPLE = 4096 /* rows per dimension from which solving the ball of the sample pays off */
 };
-
-/* ---- taking it ---- */
 
 /* Number of trailing zeros of an id: multiples of a high power of two are spread evenly. */
 static double rank_of(uint64_t id) {
@@ -382,38 +339,18 @@ static double rank_of(uint64_t id) {
   return zeros;
 }
 
-static bool wanted(const cpb_ball_rounds *rounds, double rank, uint64_t id) {
-  return rank > rounds->sample_rank || (rank == rounds->sample_rank && id < rounds->sample_id);
-}
-
-/* Drops excess rows, and updates the rank that further rows must exceed. */
-static cpb_status shrink(cpb_ball_rounds *rounds) {
-  cpb_working_set *sample = &rounds->staged;
-  if (sample->count <= SAMPLE) return CPB_OK;
-  cpb_status status = cpb_working_set_keep(sample, SAMPLE);
-  if (status != CPB_OK) return status;
-  rounds->sample_rank = INFINITY;
-  for (size_t i = 0; i < SAMPLE; i++)
-    if (sample->dist2[i] < rounds->sample_rank ||
-        (sample->dist2[i] == rounds->sample_rank && sample->tag[i] > rounds->sample_id)) {
-      rounds->sample_rank = sample->dist2[i];
-      rounds->sample_id = sample->tag[i];
-    }
-  return CPB_OK;
-}
-
 /* Adds row i of a block if it is finite. */
 static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_t id, double *row) {
   cpb_scaled_row(rounds->loops, x, 0, i, row);
-  bool finite = true;
-  for (size_t j = 0; j < rounds->d; j++) finite &= isfinite(row[j]) != 0;
-  return finite ? cpb_working_set_add(&rounds->staged, row, id, rank_of(id)) : CPB_OK;
+  return cpb_all_finite(row, rounds->d) ? cpb_working_set_add(&rounds->staged, row, id, rank_of(id), 1)
+                                        : CPB_OK;
 }
 
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
-  if (ids.ids != NULL || rounds->sample_rank <= 0 || rounds->sample_rank > 62) return i;
-  uint64_t step = (uint64_t)1 << (unsigned)rounds->sample_rank;
+  double rank = rounds->staged.bounded ? -rounds->staged.bound.key : 0;
+  if (ids.ids != NULL || rank <= 0 || rank > 62) return i;
+  uint64_t step = (uint64_t)1 << (unsigned)rank;
   return i + (size_t)(-(ids.first + i) & (step - 1));
 }
 
@@ -422,108 +359,82 @@ cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   cpb_status status = row == NULL ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; status == CPB_OK && (i = next_spread(rounds, ids, i)) < x.rows; i++) {
     uint64_t id = cpb_row_id(ids, i);
-    if (!wanted(rounds, rank_of(id), id)) continue;
+    if (!cpb_working_set_wants(&rounds->staged, rank_of(id), id)) continue;
     status = add_row(rounds, x, i, id, row);
-    if (status == CPB_OK && rounds->staged.count == 2 * SAMPLE) status = shrink(rounds);
+    if (rounds->staged.count == 2 * SAMPLE) cpb_working_set_keep(&rounds->staged, SAMPLE);
   }
   free(row);
-  return status == CPB_OK ? shrink(rounds) : status;
+  cpb_working_set_keep(&rounds->staged, SAMPLE);
+  return status;
 }
 
 static bool is_solved(const cpb_ball_rounds *rounds, uint64_t rows) {
   return rows / SOLVED_SAMPLE >= rounds->d;
 }
 
-/* Adds rows from, from + step, .. before `end` of a block that begins with row `first`; step is a power of two. */
-static cpb_status add_every(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t from, uint64_t step,
-                            uint64_t end, double *row) {
-  cpb_status status = CPB_OK;
-  uint64_t id = from >= first ? from : first + ((from - first) & (step - 1));
-  for (; status == CPB_OK && id < end && id - first < x.rows; id += step)
-    status = add_row(rounds, x, (size_t)(id - first), id, row);
-  return status;
-}
-
-/* Multiples of the smallest power of two that has no more of them than requested, then odd multiples of the next
- * lower one as long as there is space: the first rows of what cpb_ball_rounds_sample finds one at a time, as many
- * as the start needs. */
-cpb_status cpb_ball_rounds_sample_of(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t rows) {
+/* Multiples of the smallest power of two that has no more of them than the start needs, and then the first odd multiples
+ * of the next lower one as long as there is space. */
+void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows) {
   uint64_t step = 1, most = is_solved(rounds, rows) ? SAMPLE : OF_MEAN;
   while ((rows - 1) / step >= most) step *= 2;
-  uint64_t odd = step == 1 ? 0 : most - ((rows - 1) / step + 1);
-  double *row = malloc(rounds->d * sizeof *row);
-  if (row == NULL) return CPB_ENOMEM;
-  cpb_status status = add_every(rounds, x, first, 0, step, rows, row);
-  if (status == CPB_OK) status = add_every(rounds, x, first, step / 2, step, step / 2 + odd * step, row);
-  free(row);
-  return status;
+  if (step == 1) return;
+  uint64_t odd = most - ((rows - 1) / step + 1);
+  rounds->staged.bounded = true;
+  rounds->staged.bound = (cpb_ranked){-rank_of(step / 2), step / 2 + odd * step};
 }
-
-/* Adds the sample of another piece. */
-static cpb_status ball_rounds_sample_join(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece) {
-  size_t added;
-  cpb_status status = cpb_working_set_join(&rounds->staged, &piece->staged, &added);
-  return status == CPB_OK ? shrink(rounds) : status;
-}
-
-/* ---- starting from it ---- */
 
 /* Makes the sample relative to its first row, in the unit; rows that the unit cannot hold are dropped. */
 static void make_relative(cpb_ball_rounds *rounds) {
-  cpb_working_set *sample = &rounds->staged;
+  cpb_working_set *sample = &rounds->set;
   size_t kept = 0, d = rounds->d;
   for (size_t j = 0; j < d; j++) rounds->origin[j] = cpb_scaled(sample->rows[j], rounds->exponent);
   for (size_t i = 0; i < sample->count; i++) {
-    bool finite = true;
-    for (size_t j = 0; j < d; j++) {
-      double z = cpb_scaled(sample->rows[i * d + j], rounds->exponent) - rounds->origin[j];
-      sample->rows[kept * d + j] = z;
-      finite &= isfinite(z) != 0;
-    }
-    sample->tag[kept] = sample->tag[i];
-    kept += finite;
+    double *row = sample->rows + kept * d;
+    cpb_working_set_move(sample, i, kept);
+    for (size_t j = 0; j < d; j++) row[j] = cpb_scaled(row[j], rounds->exponent) - rounds->origin[j];
+    kept += cpb_all_finite(row, d);
   }
   sample->count = kept;
 }
 
 static void take_mean(cpb_ball_rounds *rounds) {
   for (size_t j = 0; j < rounds->d; j++) rounds->point[j] = 0;
-  for (size_t i = 0; i < rounds->staged.count && i < OF_MEAN; i++) {
+  for (size_t i = 0; i < rounds->set.count && i < OF_MEAN; i++) {
     double part = 1 / (double)(i + 1);
-    const double *row = rounds->staged.rows + i * rounds->d;
+    const double *row = rounds->set.rows + i * rounds->d;
     rounds->loops->axpby(1 - part, rounds->point, part, row, rounds->point, rounds->d);
   }
-  for (size_t j = 0; j < rounds->d; j++)
-    rounds->center[j] = cpb_in_data_unit(rounds->origin[j] + rounds->point[j], rounds->exponent);
+  cpb_set_center(rounds->origin, rounds->point, rounds->exponent, rounds->d, rounds->center);
 }
 
-static double largest_square(const cpb_ball_rounds *rounds) {
-  double largest2 = 0;
-  for (size_t i = 0; i < rounds->staged.count; i++) {
-    const double *row = rounds->staged.rows + i * rounds->d;
-    largest2 = fmax(largest2, rounds->loops->dot(row, row, rounds->d));
+/* Whether squares of the sample are far from the ends of the range of double; sets largest2. */
+static bool has_safe_squares(cpb_ball_rounds *rounds) {
+  double safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT), *largest2 = &rounds->largest2;
+  for (size_t i = 0; i < rounds->set.count; i++) {
+    const double *row = rounds->set.rows + i * rounds->d;
+    *largest2 = fmax(*largest2, rounds->loops->dot(row, row, rounds->d));
   }
-  return largest2;
+  return *largest2 > 1 / safe2 && *largest2 < safe2;
 }
 
 /* Where the ball of the sample is cheap compared to a read, its centre is a better start: for points near a sphere
  * it saves reads. */
-static cpb_status solve_sample(cpb_ball_rounds *rounds, cpb_error *error) {
-  double safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
-  rounds->largest2 = largest_square(rounds);
-  return rounds->largest2 > 1 / safe2 && rounds->largest2 < safe2 ? ball_rounds_move(rounds, error) : CPB_OK;
-}
-
 cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error) {
+  cpb_status status = cpb_working_set_join(&rounds->set, &rounds->staged, false);
+  if (status != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
+  bool solved = is_solved(rounds, rows);
   rounds->exponent = exponent;
   rounds->rows = rows;
   rounds->round = 1;
-  if (cpb_working_set_sort(&rounds->staged) != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
-  if (!is_solved(rounds, rows) && rounds->staged.count > OF_MEAN) rounds->staged.count = OF_MEAN;
-  if (rounds->staged.count > 0) make_relative(rounds);
-  take_mean(rounds);
-  cpb_status status = is_solved(rounds, rows) ? solve_sample(rounds, error) : CPB_OK;
   ball_rounds_begin_pass(rounds);
+  if (!solved && rounds->set.count > OF_MEAN) rounds->set.count = OF_MEAN;
+  if (rounds->set.count > 0) make_relative(rounds);
+  take_mean(rounds);
+  if (solved && has_safe_squares(rounds))
+    status = ball_rounds_move(rounds, error);
+  else
+    rounds->set.count = 0;
+  rounds->largest2 = 0;
   return status;
 }
 
@@ -569,7 +480,6 @@ static void begin_anew(cpb_ball_rounds *rounds) {
   rounds->lower2 = rounds->proven2 = 0;
   rounds->set.count = rounds->hull.count = rounds->support_count = 0;
   rounds->iterations = 0;
-  rounds->sample_rank = -1;
   memset(rounds->hull.point, 0, rounds->d * sizeof *rounds->hull.point);
   memset(rounds->origin, 0, 3 * rounds->d * sizeof *rounds->origin); /* and point and center */
   ball_rounds_begin_pass(rounds);
@@ -599,54 +509,38 @@ static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, c
   return status;
 }
 
-static cpb_status update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
-                         cpb_error *error) {
+cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
+                                  cpb_error *error) {
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
   return rounds->round == 0 ? look_at_columns(rounds, x, ids, error) : gather(rounds, x, ids, exec, error);
 }
 
-cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                  const cpb_exec *exec, cpb_error *error) {
-  return update(rounds, rows, (cpb_row_ids){NULL, first_id}, exec, error);
-}
-
 cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                       const cpb_exec *exec, cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(rounds, rows, (cpb_row_ids){ids, 0}, exec, error);
+  return cpb_ball_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, exec, error);
 }
 
-static bool same_numbers(const double *a, const double *b, size_t n) {
-  return memcmp(a, b, n * sizeof *a) == 0;
-}
-
-static cpb_status check_alike(const cpb_ball_rounds *a, const cpb_ball_rounds *b, cpb_error *error) {
-  if (a == NULL || b == NULL) return cpb_fail_missing(error, a == NULL ? "rounds" : "piece");
-  cpb_round ours = {.d = a->d, .round = a->round}, theirs = {.d = b->d, .round = b->round};
-  theirs.same_options = a->options.method == b->options.method && a->options.gap == b->options.gap;
-  theirs.same_center = a->round == 0 || (a->exponent == b->exponent && a->d == b->d &&
-                                         same_numbers(a->center, b->center, a->d));
-  return cpb_round_check(a, b, ours, theirs, error);
+static cpb_round round_of(const cpb_ball_rounds *rounds) {
+  return (cpb_round){.object = rounds,
+                     .d = rounds->d,
+                     .round = rounds->round,
+                     .option = {rounds->options.method, rounds->options.gap},
+                     .question = {rounds->exponent},
+                     .center = rounds->center};
 }
 
 cpb_status cpb_ball_rounds_merge(cpb_ball_rounds *rounds, const cpb_ball_rounds *piece, cpb_error *error) {
-  cpb_status status = check_alike(rounds, piece, error);
+  if (rounds == NULL || piece == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "piece");
+  cpb_status status = cpb_round_check(round_of(rounds), round_of(piece), error);
   if (status != CPB_OK || piece->rows_seen == 0) return status;
-  if (rounds->round == 0) {
-    if (ball_rounds_sample_join(rounds, piece) != CPB_OK) return cpb_fail_memory(error, "a sample of rows");
-    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, piece->low, piece->high, rounds->d);
-    rounds->rows_seen += piece->rows_seen;
-    return CPB_OK;
-  }
-  size_t before = rounds->staged.count, added;
-  status = cpb_working_set_join(&rounds->staged, &piece->staged, &added);
-  if (status == CPB_OK) status = ball_rounds_keep_far(rounds);
-  if (status != CPB_OK) {
-    rounds->staged.count = before;
+  if (cpb_working_set_join(&rounds->staged, &piece->staged, false) != CPB_OK)
     return cpb_fail_memory(error, "%zu rows", piece->staged.count);
-  }
+  cpb_working_set_keep(&rounds->staged, most_staged(rounds));
+  if (rounds->round == 0)
+    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, piece->low, piece->high, rounds->d);
   rounds->largest2 = fmax(rounds->largest2, piece->largest2);
   rounds->rows_seen += piece->rows_seen;
   return CPB_OK;
@@ -654,7 +548,7 @@ cpb_status cpb_ball_rounds_merge(cpb_ball_rounds *rounds, const cpb_ball_rounds 
 
 cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ball_rounds *rounds, cpb_error *error) {
   if (piece == NULL || rounds == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "rounds");
-  cpb_status status = cpb_round_check_restart(piece, rounds, piece->d, rounds->d, error);
+  cpb_status status = cpb_round_check_restart(round_of(piece), round_of(rounds), error);
   if (status != CPB_OK) return status;
   piece->options = rounds->options;
   piece->round = rounds->round;
@@ -664,7 +558,6 @@ cpb_status cpb_ball_rounds_restart(cpb_ball_rounds *piece, const cpb_ball_rounds
   piece->lower2 = rounds->lower2;
   piece->proven2 = rounds->proven2;
   memcpy(piece->origin, rounds->origin, 3 * rounds->d * sizeof *piece->origin); /* and point and center */
-  piece->sample_rank = -1;
   piece->set.count = piece->hull.count = 0;
   piece->support_count = 0;
   piece->best.radius = INFINITY;
@@ -706,150 +599,4 @@ cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_ou
   cpb_ball_rounds_write(rounds, out, &ours);
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
-}
-
-/* Rounds of an enclosing ball as bytes; see core/state_bytes.h.
- *
- *   "CPBCORES"  u32 version  u64 d  f64 gap  u64 max passes  u32 method  u64 round  u32 done  i32 exponent
- *   u64 rows of all  u64 rows of the round  f64 largest^2  f64 lower^2  f64 proven^2
- *   per column  round 0, with rows: f64 low  f64 high; else f64 origin  f64 point  f64 center
- *   u64 staged rows, per row  u64 id  f64 distance^2  d f64
- *   u64 working rows, per row  u64 id  f64 distance^2  d f64
- *   u64 support, per row  u64 id  f64 multiplier
- *   u64 active columns; where there are some f64 unit  f64 value  d f64 point, and of column k
- *     u64 id  f64 weight  f64 |p|^2  d f64 p  d+1 f64 of the basis  k+1 f64 of the triangle
- *   u64 iterations  f64 radius  f64 lower  f64 gap  d f64 center   (the best ball; radius inf: none)
- *   u64 FNV-1a of all before */
-
-enum { VERSION = 2 };
-static const cpb_state_kind kind = {"CPBCORES", VERSION, "rounds of enclosing balls", VERSION};
-
-static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_ball_options, gap),
-                                                CPB_MEMBER(SIZE, cpb_ball_options, max_passes),
-                                                CPB_MEMBER(U32, cpb_ball_options, method)};
-
-static const cpb_state_member round_table[] = {
-    CPB_MEMBER(U64, cpb_ball_rounds, round),     CPB_MEMBER(FLAG, cpb_ball_rounds, done),
-    CPB_MEMBER(I32, cpb_ball_rounds, exponent),  CPB_MEMBER(U64, cpb_ball_rounds, rows),
-    CPB_MEMBER(U64, cpb_ball_rounds, rows_seen), CPB_MEMBER(FINITE, cpb_ball_rounds, largest2),
-    CPB_MEMBER(FINITE, cpb_ball_rounds, lower2), CPB_MEMBER(FINITE, cpb_ball_rounds, proven2)};
-
-static const cpb_state_member set_table[] = {CPB_MEMBER_EACH(U64, cpb_working_set, tag),
-                                             CPB_MEMBER_EACH(FINITE, cpb_working_set, dist2),
-                                             CPB_MEMBER_ROWS(cpb_working_set, rows)};
-
-static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_ball_rounds, support_row),
-                                                 CPB_MEMBER_EACH(FINITE, cpb_ball_rounds, multiplier)};
-
-static const cpb_state_member best_table[] = {
-    CPB_MEMBER(SIZE, cpb_ball_rounds, iterations), CPB_MEMBER(F64, cpb_ball_rounds, best.radius),
-    CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
-    CPB_MEMBER_ROWS(cpb_ball_rounds, best.center)};
-
-static void carry_round(cpb_state *s, cpb_ball_rounds *rounds) {
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(round_table), 0);
-  cpb_state_require(s, rounds->exponent >= -1100 && rounds->exponent <= 1100, "the unit is out of range");
-  if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* and point and center */
-  if (rounds->round == 0 && rounds->rows_seen > 0)
-    cpb_state_doubles(s, rounds->low, 2 * rounds->d); /* and high */
-}
-
-static void carry_set(cpb_state *s, cpb_working_set *set) {
-  size_t count = cpb_state_count(s, set->count, (set->d + 2) * 8);
-  if (s->reading && cpb_working_set_reserve(set, count) != CPB_OK) cpb_state_no_memory(s, "rows", count);
-  cpb_state_carry_records(s, set, CPB_STATE_TABLE(set_table), set->d, count);
-  if (s->reading && count > 0 && s->status == CPB_OK)
-    memset(set->set_aside, 0, count * sizeof *set->set_aside);
-  if (s->reading && s->status == CPB_OK) set->count = count;
-}
-
-static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
-  size_t count = cpb_state_count(s, rounds->support_count, 16);
-  cpb_state_require(s, count <= rounds->d + 1, "the support has too many rows");
-  if (count == 0 || s->status != CPB_OK) return;
-  cpb_state_carry_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
-  rounds->support_count = count;
-}
-
-static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
-  uint64_t tag = cpb_state_number(s, hull->tag[k], 8);
-  if (s->reading) {
-    hull->tag[k] = tag;
-    hull->cap[k] = INFINITY;
-  }
-  cpb_state_doubles(s, &hull->weight[k], 1);
-  cpb_state_doubles(s, &hull->q[k], 1);
-  cpb_state_doubles(s, hull->p + k * hull->dim, hull->dim);
-  cpb_state_doubles(s, hull->basis + k * (hull->dim + 1), hull->dim + 1);
-  cpb_state_doubles(s, hull->triangle + k * hull->room, k + 1);
-  if (s->status == CPB_OK)
-    cpb_state_require(s, hull->triangle[k * hull->room + k] != 0, "an active column depends on the others");
-}
-
-static void carry_hull(cpb_state *s, cpb_hull *hull) {
-  size_t count = cpb_state_count(s, hull->count, (2 * hull->dim + 5) * 8);
-  cpb_state_require(s, count <= hull->dim + 1, "there are too many active columns");
-  if (count == 0 || s->status != CPB_OK) return;
-  if (s->reading && cpb_hull_reserve(hull, count) != CPB_OK) {
-    cpb_state_no_memory(s, "rows", count);
-    return;
-  }
-  cpb_state_doubles(s, &hull->unit, 1);
-  cpb_state_doubles(s, &hull->value, 1);
-  cpb_state_doubles(s, hull->point, hull->dim);
-  for (size_t k = 0; k < count && s->status == CPB_OK; k++) carry_column(s, hull, k);
-  if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "the unit of the hull is not positive");
-  hull->count = s->status == CPB_OK ? count : 0;
-}
-
-static void make(cpb_state *s, void **object, cpb_ball_options *options, size_t d) {
-  cpb_ball_rounds *made = NULL;
-  cpb_error why;
-  cpb_state_require(s, d <= s->left / 8, "the state is truncated");
-  if (s->status == CPB_OK && cpb_ball_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
-static void carry(cpb_state *s, void **object) {
-  cpb_ball_rounds *rounds = *object;
-  cpb_ball_options options = defaults;
-  cpb_state_begin(s, &kind);
-  size_t d = cpb_state_size(s, s->reading ? 0 : rounds->d);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
-  if (s->reading) make(s, object, &options, d);
-  if (s->status != CPB_OK) return;
-  rounds = *object;
-  carry_round(s, rounds);
-  carry_set(s, &rounds->staged);
-  carry_set(s, &rounds->set);
-  carry_support(s, rounds);
-  carry_hull(s, &rounds->hull);
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(best_table), d);
-  cpb_state_require(s, rounds->best.radius >= 0, "a radius is negative");
-  cpb_state_end(s);
-}
-
-/* Sorts the staged rows first: equal states have equal bytes. */
-cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes, size_t *count,
-                                     cpb_error *error) {
-  if (rounds == NULL || bytes == NULL || count == NULL)
-    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
-  *bytes = NULL;
-  cpb_ball_rounds ordered = *rounds;
-  size_t added;
-  ordered.staged = (cpb_working_set){.d = rounds->d};
-  cpb_status status = cpb_working_set_join(&ordered.staged, &rounds->staged, &added);
-  if (status == CPB_OK) status = cpb_working_set_sort(&ordered.staged);
-  if (status != CPB_OK) status = cpb_fail_memory(error, "%zu rows", rounds->staged.count);
-  if (status == CPB_OK) status = cpb_state_write(carry, &ordered, bytes, count, error);
-  cpb_working_set_free(&ordered.staged);
-  return status;
-}
-
-static void release(void *rounds) { cpb_ball_rounds_free(rounds); }
-
-cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
-                                       cpb_ball_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

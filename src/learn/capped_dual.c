@@ -14,6 +14,7 @@
 #include "core/elementary.h"
 #include "core/memory.h"
 #include "learn/distances.h"
+#include "learn/working_set.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
@@ -31,7 +32,7 @@ typedef struct filling {
   uint64_t tag;
   uint64_t *bits;
   size_t part_count;
-  cpb_scored *parts; /* a row and, as its score, its multiplier */
+  cpb_ranked *parts; /* a row and, as its key, its multiplier */
 } filling;
 
 /* The column of the best filling at a point. */
@@ -69,10 +70,10 @@ typedef struct solver {
   decision decisions[MOST_DECISIONS];
   size_t decision_count;
   double *score;
-  cpb_scored *candidates;
-  double *center;  /* origin + point, where the scores were computed */
-  double *partial; /* per block: twice d sums */
-  double *sums;    /* per block: sum of cap times score */
+  cpb_ranked *candidates; /* keys are scores with their signs changed: the highest score first */
+  double *center;         /* origin + point, where the scores were computed */
+  double *partial;        /* per block: twice d sums */
+  double *sums;           /* per block: sum of cap times score */
   cpb_hull hull;
   filling *fillings;
   size_t filling_count, filling_room;
@@ -104,13 +105,14 @@ static inline double cap_sum_value(const solver *s, cap_sum of) {
 }
 
 /* a before b: the order in which a filling takes them. */
-static inline bool cpb_scored_before(cpb_scored a, cpb_scored b) {
-  return a.score > b.score || (a.score == b.score && a.row < b.row);
+static inline bool is_before(cpb_ranked a, cpb_ranked b) {
+  return a.key < b.key || (a.key == b.key && a.id < b.id);
 }
 
 /* Whether the present filling takes row i in full. */
 static inline bool capped_is_full(const solver *s, size_t i) {
-  return cpb_scored_before((cpb_scored){s->score[i], i}, (cpb_scored){s->now.edge_score, s->now.edge});
+  double score = s->score[i], edge = s->now.edge_score;
+  return score > edge || (score == edge && i < s->now.edge);
 }
 
 /* A column of the hull that is not a filling; size as in best_filling. */
@@ -153,31 +155,31 @@ static void capped_score(solver *s, double *point) {
 
 /* ---- the edge ---- */
 
-static void swap(cpb_scored *a, cpb_scored *b) {
-  cpb_scored kept = *a;
+static void swap(cpb_ranked *a, cpb_ranked *b) {
+  cpb_ranked kept = *a;
   *a = *b;
   *b = kept;
 }
 
-static void middle_of_three_to_the_end(cpb_scored *rows, size_t n) {
-  cpb_scored *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
-  if (cpb_scored_before(*b, *a)) swap(a, b);
-  if (cpb_scored_before(*c, *b)) swap(b, c);
-  if (cpb_scored_before(*b, *a)) swap(a, b);
+static void middle_of_three_to_the_end(cpb_ranked *rows, size_t n) {
+  cpb_ranked *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
+  if (is_before(*b, *a)) swap(a, b);
+  if (is_before(*c, *b)) swap(b, c);
+  if (is_before(*b, *a)) swap(a, b);
   swap(b, c);
 }
 
 /* Partitions around the last row; returns its final position. */
-static size_t partition(cpb_scored *rows, size_t n) {
+static size_t partition(cpb_ranked *rows, size_t n) {
   size_t front = 0;
   for (size_t i = 0; i + 1 < n; i++)
-    if (cpb_scored_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
+    if (is_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
   swap(&rows[front], &rows[n - 1]);
   return front;
 }
 
 /* Moves the first `count` rows of the order to the front, in any order. */
-static void scored_select(cpb_scored *rows, size_t n, size_t count) {
+static void select_first(cpb_ranked *rows, size_t n, size_t count) {
   while (count > 0 && count < n) {
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
@@ -191,19 +193,14 @@ static void scored_select(cpb_scored *rows, size_t n, size_t count) {
   }
 }
 
-int cpb_scored_compare(const void *a, const void *b) {
-  const cpb_scored *x = a, *y = b;
-  return cpb_scored_before(*x, *y) ? -1 : cpb_scored_before(*y, *x);
-}
-
 /* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
-static cpb_scored fill_up(const solver *s, cpb_scored *rows, size_t n, double *need) {
+static cpb_ranked fill_up(const solver *s, cpb_ranked *rows, size_t n, double *need) {
   for (;;) {
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
     cap_sum sum = {0};
-    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].row);
-    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].row);
+    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].id);
+    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].id);
     if (weight >= *need && front > 0) {
       n = front;
     } else if (weight + own >= *need || front + 1 == n) { /* or a remainder from rounding */
@@ -225,7 +222,7 @@ static bool bracket(solver *s, double low, double high, size_t *count, double *n
     if (s->score[i] > high)
       cap_sum_add(s, &above, i);
     else if (s->score[i] >= low) {
-      s->candidates[found++] = (cpb_scored){s->score[i], i};
+      s->candidates[found++] = (cpb_ranked){-s->score[i], i};
       cap_sum_add(s, &within, i);
     }
   }
@@ -268,30 +265,16 @@ static void choose_edge(solver *s) {
   if (!narrow) {
     count = 0;
     for (size_t i = 0; i < s->n; i++)
-      if (s->score[i] > -INFINITY) s->candidates[count++] = (cpb_scored){s->score[i], i};
+      if (s->score[i] > -INFINITY) s->candidates[count++] = (cpb_ranked){-s->score[i], i};
     need = 1 - cap_sum_value(s, s->full.cap);
   }
-  cpb_scored edge = fill_up(s, s->candidates, count, &need);
-  s->now.edge = edge.row;
+  cpb_ranked edge = fill_up(s, s->candidates, count, &need);
+  s->now.edge = edge.id;
   s->now.edge_weight = need;
-  s->now.edge_score = s->last_edge = edge.score;
+  s->now.edge_score = s->last_edge = -edge.key;
 }
 
 /* ---- the sums of a filling ---- */
-
-/* sum += weight p_i */
-static void capped_add_row(const solver *s, size_t row, double weight, double *sum) {
-  const cpb_capped_dual *dual = s->dual;
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < s->d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(s->d, offset);
-    const double *chunk = cpb_row_chunk(dual->loops, s->x, row, offset, count, buffer);
-    if (dual->origin == NULL)
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * chunk[j];
-    else
-      for (size_t j = 0; j < count; j++) sum[offset + j] += weight * (chunk[j] - dual->origin[offset + j]);
-  }
-}
 
 /* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
 static void capped_move_sum(double *from, double *to, size_t d) {
@@ -318,7 +301,7 @@ static void sum_block(void *argument, size_t block, size_t first, size_t count) 
     if (weight <= 0) continue;
     weights[taken] = weight;
     scores[taken++] = s->score[i];
-    capped_add_row(s, i, weight, group);
+    cpb_add_row(s->dual->loops, s->x, i, weight, s->dual->origin, group);
     if (taken % GROUP == 0) capped_move_sum(group, sum, s->d);
   }
   capped_move_sum(group, sum, s->d);
@@ -379,10 +362,10 @@ static void capped_multipliers(const solver *s, double *a) {
   for (size_t k = 0; k < s->hull.count; k++)
     for (size_t f = 0; f < s->filling_count; f++) {
       const filling *one = &s->fillings[f];
-      if (one->tag != s->hull.tag[k]) continue;
-      add_full(dual, one->bits, s->hull.weight[k], a);
+      if (one->tag != s->hull.column[k].tag) continue;
+      add_full(dual, one->bits, s->hull.column[k].weight, a);
       for (size_t i = 0; i < one->part_count; i++)
-        a[one->parts[i].row] += s->hull.weight[k] * one->parts[i].score;
+        a[one->parts[i].id] += s->hull.column[k].weight * one->parts[i].key;
     }
 }
 
@@ -433,8 +416,7 @@ typedef struct full_sum {
 static void keep_full_row(solver *s, full_sum *sum, size_t i) {
   size_t name = capped_name(s, i);
   double cap = capped_cap(s, i);
-  memset(sum->row, 0, s->d * sizeof *sum->row);
-  capped_add_row(s, i, 1, sum->row);
+  cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, sum->row);
   s->full.bits[name / 64] |= (uint64_t)1 << name % 64;
   cap_sum_add(s, &s->full.cap, i);
   cpb_twofold_add(&sum->squares, cap * s->dual->loops->dot(sum->row, sum->row, s->d));
@@ -503,23 +485,10 @@ static void capped_take_all_back(solver *s) {
  * to visit fillings one at a time. */
 
 typedef struct margin_rows {
-  size_t count, first;
-  size_t *row;
-  double *p, *norm2, *cap, *before, *weight; /* before: those of the hull */
-  double *fixed, *point;
+  cpb_working_set set;     /* tag: the row's number here; dist2: |p|^2; weight: its cap */
+  double *before, *weight; /* before: the multipliers of the hull */
+  double *fixed;           /* d */
 } margin_rows;
-
-static margin_rows margin_new(cpb_memory *memory, size_t count, size_t d) {
-  return (margin_rows){.count = count,
-                       .row = cpb_memory_take(memory, count, sizeof(size_t)),
-                       .p = cpb_memory_zeros(memory, count * d, sizeof(double)),
-                       .norm2 = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .cap = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .before = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .weight = cpb_memory_zeros(memory, count, sizeof(double)),
-                       .fixed = cpb_memory_zeros(memory, d, sizeof(double)),
-                       .point = cpb_memory_zeros(memory, d, sizeof(double))};
-}
 
 /* ---- the hull's multipliers, and the undecided rows ---- */
 
@@ -552,7 +521,7 @@ static double urgency(const solver *s, const mixture *mix, size_t i) {
 }
 
 static int by_row(const void *a, const void *b) {
-  size_t x = ((const cpb_scored *)a)->row, y = ((const cpb_scored *)b)->row;
+  size_t x = ((const cpb_ranked *)a)->id, y = ((const cpb_ranked *)b)->id;
   return (x > y) - (x < y);
 }
 
@@ -563,49 +532,57 @@ static size_t choose_rows(solver *s, const mixture *mix) {
     if (!(s->score[i] > -INFINITY)) continue;
     double key = urgency(s, mix, i);
     in_part += key == INFINITY;
-    s->candidates[found++] = (cpb_scored){key, i};
+    s->candidates[found++] = (cpb_ranked){-key, i};
   }
   size_t most = s->margin_rows + (in_part < MARGIN_MOST ? in_part : MARGIN_MOST);
   size_t count = found < most ? found : most;
-  scored_select(s->candidates, found, count);
+  select_first(s->candidates, found, count);
   qsort(s->candidates, count, sizeof *s->candidates, by_row);
   return count;
 }
 
-static void copy_rows(const solver *s, const mixture *mix, margin_rows *margin) {
-  for (size_t k = 0; k < margin->count; k++) {
-    size_t i = s->candidates[k].row;
-    double *p = margin->p + k * s->d;
-    capped_add_row(s, i, 1, p);
-    margin->row[k] = i;
-    margin->norm2[k] = s->dual->loops->dot(p, p, s->d);
-    margin->cap[k] = capped_cap(s, i);
-    margin->before[k] = fmin(mix->a[capped_name(s, i)], margin->cap[k]);
+static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix, cpb_memory *memory) {
+  size_t count = choose_rows(s, mix);
+  double *p = cpb_memory_take(memory, s->d, sizeof *p);
+  *margin = (margin_rows){.set.d = s->d, .fixed = p};
+  margin->before = cpb_memory_take(memory, count, sizeof *margin->before);
+  margin->weight = cpb_memory_take(memory, count, sizeof *margin->weight);
+  if (memory->failed || cpb_working_set_reserve(&margin->set, count) != CPB_OK) return CPB_ENOMEM;
+  for (size_t k = 0; k < count; k++) {
+    size_t i = s->candidates[k].id;
+    double cap = capped_cap(s, i);
+    cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, p);
+    cpb_working_set_add(&margin->set, p, i, s->dual->loops->dot(p, p, s->d), cap);
+    margin->before[k] = fmin(mix->a[capped_name(s, i)], cap);
   }
+  return CPB_OK;
 }
 
-/* The start: the margin's weight on its rows with the highest scores. */
-static void fill_margin(const solver *s, margin_rows *margin, double weight) {
-  cpb_scored *order = s->candidates;
-  for (size_t k = 0; k < margin->count; k++) order[k] = (cpb_scored){s->score[margin->row[k]], k};
-  qsort(order, margin->count, sizeof *order, cpb_scored_compare);
-  for (size_t k = 0; k < margin->count; k++) {
-    double part = fmin(fmax(weight, 0), margin->cap[order[k].row]);
-    if (part > 0) margin->first = order[k].row;
-    margin->weight[order[k].row] = part;
+/* The start: the margin's weight on its rows with the highest scores. Returns the row taken in part. */
+static size_t fill_margin(const solver *s, margin_rows *margin, double weight) {
+  cpb_ranked *order = s->candidates;
+  size_t n = margin->set.count, last = 0;
+  for (size_t k = 0; k < n; k++) order[k] = (cpb_ranked){-s->score[margin->set.tag[k]], k};
+  cpb_ranked_sort(order, n);
+  for (size_t k = 0; k < n; k++) {
+    double part = fmin(fmax(weight, 0), margin->set.weight[order[k].id]);
+    if (part > 0) last = order[k].id;
+    margin->weight[order[k].id] = part;
     weight -= part;
   }
+  return last;
 }
 
 /* The part of the hull outside the margin. */
 static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, double height) {
   cpb_hull_full fixed = {.point = margin->fixed, .height = height, .weight = 1};
   memcpy(margin->fixed, s->hull.point, s->d * sizeof *margin->fixed);
-  for (size_t k = 0; k < margin->count; k++) {
-    if (margin->before[k] == 0) continue;
-    fixed.weight -= margin->before[k];
-    fixed.height -= margin->before[k] * margin->norm2[k];
-    s->dual->loops->axpby(-margin->before[k], margin->p + k * s->d, 1, fixed.point, fixed.point, s->d);
+  for (size_t k = 0; k < margin->set.count; k++) {
+    double before = margin->before[k];
+    if (before == 0) continue;
+    fixed.weight -= before;
+    fixed.height -= before * margin->set.dist2[k];
+    s->dual->loops->axpby(-before, margin->set.rows + k * s->d, 1, fixed.point, fixed.point, s->d);
   }
   return fixed;
 }
@@ -618,13 +595,13 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
   cpb_twofold height = {hull_height, 0}, sum = {0, 0};
   double size = 0, changed = 8;
   memcpy(to->p, s->hull.point, s->d * sizeof *to->p);
-  for (size_t k = 0; k < margin->count; k++) {
+  for (size_t k = 0; k < margin->set.count; k++) {
     double change = margin->weight[k] - margin->before[k];
     if (change == 0) continue;
     cpb_twofold_add(&sum, change);
-    cpb_twofold_add(&height, change * margin->norm2[k]);
-    s->dual->loops->axpby(change, margin->p + k * s->d, 1, to->p, to->p, s->d);
-    size += fabs(change) * margin->norm2[k];
+    cpb_twofold_add(&height, change * margin->set.dist2[k]);
+    s->dual->loops->axpby(change, margin->set.rows + k * s->d, 1, to->p, to->p, s->d);
+    size += fabs(change) * margin->set.dist2[k];
     changed++;
   }
   to->q = cpb_twofold_value(height);
@@ -635,8 +612,8 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
 
 static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture *mix, filling *made) {
   size_t n = s->dual->x.rows, count = 0;
-  for (size_t k = 0; k < margin->count; k++) {
-    size_t name = capped_name(s, margin->row[k]);
+  for (size_t k = 0; k < margin->set.count; k++) {
+    size_t name = capped_name(s, margin->set.tag[k]);
     mix->bits[name / 64] &= ~((uint64_t)1 << name % 64);
     mix->a[name] = margin->weight[k];
   }
@@ -644,7 +621,7 @@ static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture
   made->parts = malloc((count + 1) * sizeof *made->parts);
   if (made->parts == NULL) return CPB_ENOMEM;
   for (size_t i = 0; i < n; i++)
-    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_scored){mix->a[i], i};
+    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_ranked){mix->a[i], i};
   made->bits = mix->bits;
   mix->bits = NULL;
   return CPB_OK;
@@ -652,19 +629,12 @@ static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture
 
 static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   cpb_margin problem = {.loops = s->dual->loops,
-                        .d = s->d,
-                        .count = margin->count,
-                        .rows = margin->p,
-                        .cap = margin->cap,
+                        .set = &margin->set,
                         .fixed = rest_of_hull(s, margin, height),
                         .tolerance = fmax(s->dual->gap / 16, 0x1p-50),
-                        .weight = margin->weight,
-                        .point = margin->point};
-  fill_margin(s, margin, 1 - problem.fixed.weight);
-  problem.first = margin->first;
-  cpb_status status = cpb_margin_solve(&problem);
-  for (size_t k = 0; k < margin->count; k++) margin->weight[k] = fmin(margin->weight[k], margin->cap[k]);
-  return status;
+                        .weight = margin->weight};
+  problem.first = fill_margin(s, margin, 1 - problem.fixed.weight);
+  return cpb_margin_solve(&problem);
 }
 
 /* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
@@ -676,18 +646,15 @@ static cpb_status capped_improve(solver *s, filling *made, margin_column *column
   double height = 0;
   *made = (filling){0};
   cpb_status status = mixture_init(&mix, s, &memory);
-  if (status == CPB_OK) margin = margin_new(&memory, choose_rows(s, &mix), s->d);
-  if (memory.failed) status = CPB_ENOMEM;
-  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.weight[k] * s->hull.q[k];
-  if (status == CPB_OK) {
-    copy_rows(s, &mix, &margin);
-    status = solve_margin(s, &margin, height);
-  }
+  if (status == CPB_OK) status = margin_init(&margin, s, &mix, &memory);
+  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.column[k].weight * s->hull.column[k].q;
+  if (status == CPB_OK) status = solve_margin(s, &margin, height);
   if (status == CPB_OK) {
     change_column(s, &margin, height, column);
     status = write_rows(s, &margin, &mix, made);
   }
   cpb_memory_free(&memory);
+  cpb_working_set_free(&margin.set);
   free(mix.bits);
   return status;
 }
@@ -698,7 +665,7 @@ enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
-    if (hull->tag[k] == tag) return true;
+    if (hull->column[k].tag == tag) return true;
   return false;
 }
 
@@ -724,7 +691,7 @@ static double lower_bound(const solver *s) {
   return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->dual->x.rows);
 }
 
-/* Enters a column into the hull; its multipliers are stored as long as it is there. */
+/* Enters a column into the hull; its multipliers are stored as long as it is there. Sets *better if it helped. */
 static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
   if (s->filling_count == s->filling_room) {
@@ -738,7 +705,9 @@ static cpb_status enter(solver *s, filling made, margin_column column, bool *bet
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
   s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
-  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, better);
+  bool improved;
+  cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, &improved);
+  *better |= improved;
   dual->lower = fmax(dual->lower, lower_bound(s));
   forget_unused(s);
   return status;
@@ -754,7 +723,7 @@ static cpb_status keep_filling(const solver *s, filling *made) {
   }
   memcpy(made->bits, s->now.bits, words * sizeof *made->bits);
   made->part_count = 1;
-  made->parts[0] = (cpb_scored){s->now.edge_weight, capped_name(s, s->now.edge)};
+  made->parts[0] = (cpb_ranked){s->now.edge_weight, capped_name(s, s->now.edge)};
   return CPB_OK;
 }
 
@@ -815,26 +784,18 @@ static bool time_for_margin(const solver *s) {
 
 static cpb_status improve(solver *s, bool *better) {
   filling made;
-  bool improved = false;
   margin_column column = {.p = s->center + 2 * s->d};
   cpb_status status = capped_improve(s, &made, &column);
-  if (status != CPB_OK) {
-    filling_free(&made);
-    return status;
-  }
-  status = enter(s, made, column, &improved);
-  *better = *better || improved;
+  if (status == CPB_OK) return enter(s, made, column, better);
+  filling_free(&made);
   return status;
 }
 
 static cpb_status enter_filling(solver *s, bool *better) {
-  bool improved = false;
   filling made;
   margin_column column = {s->now.column, s->now.height, s->now.size};
   cpb_status status = keep_filling(s, &made);
-  if (status == CPB_OK) status = enter(s, made, column, &improved);
-  *better = *better || improved;
-  return status;
+  return status == CPB_OK ? enter(s, made, column, better) : status;
 }
 
 /* Scores at `point`, updates the bounds, and enters the new column into the hull. */

@@ -40,12 +40,4 @@ cpb_status cpb_capped_dual_solve(cpb_capped_dual *dual);
 /* Progress from a gap of 1 to the requested one, on a logarithmic scale: 0 .. 1. */
 double cpb_gap_progress(double gap, double wanted);
 
-typedef struct cpb_scored {
-  double score;
-  size_t row;
-} cpb_scored;
-
-/* For qsort: in that order. */
-int cpb_scored_compare(const void *a, const void *b);
-
 #endif

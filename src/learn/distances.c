@@ -1,5 +1,6 @@
 #include "learn/distances.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,16 @@ double cpb_scaled(double x, int exponent) { return exponent == 0 ? x : ldexp(x, 
 
 double cpb_in_data_unit(double x, int exponent) {
   return exponent == 0 ? x : ldexp(ldexp(x, exponent), -exponent);
+}
+
+double cpb_lower_in_unit(double x, int exponent) {
+  double scaled = ldexp(x, exponent);
+  if (isinf(scaled)) return NAN;
+  return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
+}
+
+void cpb_set_center(const double *origin, const double *point, int exponent, size_t d, double *center) {
+  for (size_t j = 0; j < d; j++) center[j] = cpb_in_data_unit(origin[j] + point[j], exponent);
 }
 
 /* Two factors, because a single one may overflow. */
@@ -63,6 +74,11 @@ void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, 
   }
 }
 
+void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row) {
+  cpb_scaled_row(loops, x, exponent, i, row);
+  loops->axpby(1, row, -1, c, row, x.cols);
+}
+
 /* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all
  * are 0. */
 static int spread_exponent(cpb_view x, const double *weights, const double *origin) {
@@ -92,16 +108,6 @@ typedef struct mean_job {
 
 static double weight_of(const mean_job *job, size_t row) { return job->caps == NULL ? 1 : job->caps[row]; }
 
-static void add_row(const mean_job *job, size_t row, double weight, double *sum) {
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < job->x.cols; offset += CPB_CHUNK) {
-    size_t length = cpb_chunk_count(job->x.cols, offset);
-    const double *chunk = cpb_row_chunk(job->loops, job->x, row, offset, length, buffer);
-    const double *first = job->first + offset;
-    for (size_t j = 0; j < length; j++) sum[offset + j] += weight * (chunk[j] - first[j]);
-  }
-}
-
 static void mean_block(void *argument, size_t block, size_t first, size_t count) {
   mean_job *job = argument;
   double *sum = job->partial + block * job->x.cols, largest = 0, dist2[BLOCK_ROWS];
@@ -109,7 +115,7 @@ static void mean_block(void *argument, size_t block, size_t first, size_t count)
   for (size_t row = first; row < first + count; row++) {
     double weight = weight_of(job, row);
     if (!(weight > 0)) continue;
-    add_row(job, row, weight, sum);
+    cpb_add_row(job->loops, job->x, row, weight, job->first, sum);
     if (dist2[row - first] > largest) largest = dist2[row - first];
     if (dist2[row - first] < INFINITY) continue;
     int fault = cpb_row_fault(job->loops, job->x, row);

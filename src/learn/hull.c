@@ -8,24 +8,6 @@
 #include "core/elementary.h"
 #include "core/memory.h"
 
-/* A sum of doubles held in two: what rounding drops from the first is added to the second. For numbers of one sign
- * it is accurate to a few units in the last place, however many there are. */
-
-/* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
- * of it for the first column. */
-typedef struct cpb_hull_column {
-  const double *p;
-  double q, cap, weight;
-  uint64_t tag;
-} cpb_hull_column;
-
-/* The concave form of capped_dual.h over few rows with caps, solved exactly, plus a fixed part:
- *
- *   maximise  height + sum a_i |p_i|^2 - |point + sum a_i p_i|^2     over  0 <= a_i <= cap_i, sum a = weight
- *
- * The rows are those near the edge of a filling: it is undecided which of them are full, empty or in part,
- * while all others are far from it. At most dim+1 rows are in part; they are the columns of a hull. */
-
 /* A column whose distance from the span of the others is below this share of its length is treated as dependent:
  * it is exchanged for one of them instead of joining them. */
 static const double DEPENDENT = 1e-9;
@@ -40,10 +22,7 @@ cpb_status cpb_hull_init(cpb_hull *hull, const cpb_loops *loops, size_t dim, dou
 
 void cpb_hull_free(cpb_hull *hull) {
   free(hull->p);
-  free(hull->q);
-  free(hull->weight);
-  free(hull->cap);
-  free(hull->tag);
+  free(hull->column);
   free(hull->point);
   free(hull->basis);
   free(hull->triangle);
@@ -53,11 +32,8 @@ void cpb_hull_free(cpb_hull *hull) {
 
 static cpb_status make_room(cpb_hull *hull, size_t room) {
   double *triangle = calloc(room, room * sizeof *triangle);
-  if (triangle == NULL || !cpb_resize(&hull->tag, room, sizeof *hull->tag) ||
+  if (triangle == NULL || !cpb_resize(&hull->column, room, sizeof *hull->column) ||
       !cpb_resize(&hull->p, room * hull->dim, sizeof *hull->p) ||
-      !cpb_resize(&hull->q, room, sizeof *hull->q) ||
-      !cpb_resize(&hull->weight, room, sizeof *hull->weight) ||
-      !cpb_resize(&hull->cap, room, sizeof *hull->cap) ||
       !cpb_resize(&hull->basis, room * (hull->dim + 1), sizeof *hull->basis) ||
       !cpb_resize(&hull->scratch, hull->dim + 1 + 2 * room, sizeof *hull->scratch)) {
     free(triangle);
@@ -77,7 +53,7 @@ cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count) {
   return make_room(hull, room > count + 1 ? room : count + 2);
 }
 
-static double *column_at(const cpb_hull *hull, size_t k) { return hull->p + k * hull->dim; }
+static double *p_of(const cpb_hull *hull, size_t k) { return hull->p + k * hull->dim; }
 static double *basis_at(const cpb_hull *hull, size_t k) { return hull->basis + k * (hull->dim + 1); }
 static double *triangle_at(const cpb_hull *hull, size_t k) { return hull->triangle + k * hull->room; }
 static double *residual_of(const cpb_hull *hull) { return hull->scratch; }
@@ -123,13 +99,11 @@ static bool project(const cpb_hull *hull, const double *p, double *coefficient, 
   return hull->count<length && * rest> DEPENDENT * whole;
 }
 
-static void append(cpb_hull *hull, const cpb_hull_column *column, const double *coefficient, double rest) {
+static void append(cpb_hull *hull, const double *p, cpb_hull_column column, const double *coefficient,
+                   double rest) {
   size_t k = hull->count++;
-  memcpy(column_at(hull, k), column->p, hull->dim * sizeof *column->p);
-  hull->q[k] = column->q;
-  hull->tag[k] = column->tag;
-  hull->weight[k] = column->weight;
-  hull->cap[k] = column->cap;
+  memcpy(p_of(hull, k), p, hull->dim * sizeof *p);
+  hull->column[k] = column;
   memcpy(triangle_at(hull, k), coefficient, k * sizeof *coefficient);
   triangle_at(hull, k)[k] = rest;
   const double *residual = residual_of(hull);
@@ -149,11 +123,8 @@ static void rotate(double *x, double *y, double c, double s, size_t n) {
 static void drop(cpb_hull *hull, size_t k) {
   size_t last = --hull->count;
   for (size_t j = k; j < last; j++) {
-    memcpy(column_at(hull, j), column_at(hull, j + 1), hull->dim * sizeof *hull->p);
-    hull->q[j] = hull->q[j + 1];
-    hull->tag[j] = hull->tag[j + 1];
-    hull->weight[j] = hull->weight[j + 1];
-    hull->cap[j] = hull->cap[j + 1];
+    memcpy(p_of(hull, j), p_of(hull, j + 1), hull->dim * sizeof *hull->p);
+    hull->column[j] = hull->column[j + 1];
     memcpy(triangle_at(hull, j), triangle_at(hull, j + 1), (j + 2) * sizeof *hull->triangle);
   }
   for (size_t i = k; i < last; i++) {
@@ -165,36 +136,42 @@ static void drop(cpb_hull *hull, size_t k) {
 }
 
 /* Adds a column's cap to the sums of the full ones (sign 1) or removes it (-1). */
-static void move_to_full(cpb_hull *hull, const double *p, double q, double cap, int sign) {
-  hull->full.weight += sign * cap;
-  hull->full.height += sign * cap * q;
-  hull->loops->axpby(sign * cap, p, 1, hull->full.point, hull->full.point, hull->dim);
+static void move_to_full(cpb_hull *hull, const double *p, cpb_hull_column column, int sign) {
+  double cap = sign * column.cap;
+  hull->full.weight += cap;
+  hull->full.height += cap * column.q;
+  hull->loops->axpby(cap, p, 1, hull->full.point, hull->full.point, hull->dim);
+}
+
+/* A column became full, or empty. */
+static void report_left(cpb_hull *hull, const double *p, cpb_hull_column column, bool full) {
+  if (full) move_to_full(hull, p, column, 1);
+  if (hull->left != NULL) hull->left(hull->context, column.tag, full);
 }
 
 static void leave(cpb_hull *hull, size_t k, bool full) {
-  if (full) move_to_full(hull, column_at(hull, k), hull->q[k], hull->cap[k], 1);
-  if (hull->left != NULL) hull->left(hull->context, hull->tag[k], full);
+  report_left(hull, p_of(hull, k), hull->column[k], full);
   drop(hull, k);
 }
 
 static void settle(cpb_hull *hull) {
   double sum = 0, height = hull->full.height, share = 1 - hull->full.weight;
-  for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k];
+  for (size_t k = 0; k < hull->count; k++) sum += hull->column[k].weight;
   if (hull->full.point == NULL)
     memset(hull->point, 0, hull->dim * sizeof *hull->point);
   else
     memcpy(hull->point, hull->full.point, hull->dim * sizeof *hull->point);
   for (size_t k = 0; k < hull->count; k++) {
-    if (sum > 0) hull->weight[k] = hull->weight[k] / sum * share;
-    height += hull->weight[k] * hull->q[k];
-    hull->loops->axpby(hull->weight[k], column_at(hull, k), 1, hull->point, hull->point, hull->dim);
+    if (sum > 0) hull->column[k].weight = hull->column[k].weight / sum * share;
+    height += hull->column[k].weight * hull->column[k].q;
+    hull->loops->axpby(hull->column[k].weight, p_of(hull, k), 1, hull->point, hull->point, hull->dim);
   }
   hull->value = height - hull->loops->dot(hull->point, hull->point, hull->dim);
 }
 
 double cpb_hull_lower(const cpb_hull *hull) {
   double sum = hull->full.height, u = DBL_EPSILON / 2;
-  for (size_t k = 0; k < hull->count; k++) sum += hull->weight[k] * hull->q[k];
+  for (size_t k = 0; k < hull->count; k++) sum += hull->column[k].weight * hull->column[k].q;
   double chain = 4 * (double)hull->count + 8 * (40 + (double)(hull->dim / CPB_CHUNK));
   return hull->value - chain * u * sum;
 }
@@ -213,8 +190,8 @@ double cpb_sum_error(size_t d, size_t blocks) {
 
 /* First-order growth of the form if weight moved to column k; 0 for all at the optimum. */
 static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
-  double along = hull->loops->dot(column_at(hull, k), hull->point, hull->dim);
-  return (hull->q[k] - 2 * along + norm2) - hull->value;
+  double along = hull->loops->dot(p_of(hull, k), hull->point, hull->dim);
+  return (hull->column[k].q - 2 * along + norm2) - hull->value;
 }
 
 /* Gains relative to their mean: with full columns present, at the optimum they are equal rather than 0. */
@@ -254,7 +231,7 @@ static double room_along(double weight, double cap, double step) {
 static double farthest_step(const cpb_hull *hull, const double *step, double limit, size_t *stopper) {
   *stopper = hull->count;
   for (size_t k = 0; k < hull->count; k++) {
-    double room = room_along(hull->weight[k], hull->cap[k], step[k]);
+    double room = room_along(hull->column[k].weight, hull->column[k].cap, step[k]);
     if (room < limit) {
       limit = room;
       *stopper = k;
@@ -264,7 +241,8 @@ static double farthest_step(const cpb_hull *hull, const double *step, double lim
 }
 
 static void advance(cpb_hull *hull, const double *step, double t) {
-  for (size_t k = 0; k < hull->count; k++) hull->weight[k] = fmax(0, hull->weight[k] + t * step[k]);
+  for (size_t k = 0; k < hull->count; k++)
+    hull->column[k].weight = fmax(0, hull->column[k].weight + t * step[k]);
 }
 
 /* What happened to a column in the span of the others. */
@@ -276,7 +254,7 @@ static exchanged exchange(cpb_hull *hull, cpb_hull_column *column, bool down, do
   size_t stopper;
   double gain = column->q, own = down ? column->weight : column->cap - column->weight;
   solve_upper(hull, coefficient);
-  for (size_t k = 0; k < hull->count; k++) gain -= coefficient[k] * hull->q[k];
+  for (size_t k = 0; k < hull->count; k++) gain -= coefficient[k] * hull->column[k].q;
   for (size_t k = 0; k < hull->count; k++) coefficient[k] = down ? coefficient[k] : -coefficient[k];
   double t = farthest_step(hull, coefficient, own, &stopper);
   if (!(down ? gain < 0 : gain > 0) || !(t < INFINITY)) return NO_GAIN;
@@ -302,29 +280,23 @@ static void descend_to_optimum(cpb_hull *hull) {
   }
 }
 
-/* The column turned out to be full, or empty. */
-static void put_aside(cpb_hull *hull, const cpb_hull_column *column, bool full) {
-  if (full) move_to_full(hull, column->p, column->q, column->cap, 1);
-  if (hull->left != NULL) hull->left(hull->context, column->tag, full);
-  settle(hull);
-}
-
-static cpb_status hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool *better) {
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, const double *p, cpb_hull_column column, bool *better) {
   double before = hull->count == 0 ? -INFINITY : hull->value, rest;
   cpb_status status = cpb_hull_reserve(hull, hull->count);
   *better = false;
   if (status != CPB_OK) return status;
   bool full = hull->count > 0 && column.weight > 0 && column.weight >= column.cap;
-  if (full) move_to_full(hull, column.p, column.q, column.cap, -1);
+  if (full) move_to_full(hull, p, column, -1);
   double *coefficient = vector_at(hull, 0);
-  while (!project(hull, column.p, coefficient, &rest)) {
+  while (!project(hull, p, coefficient, &rest)) {
     exchanged done = exchange(hull, &column, full, coefficient);
     if (done == PLACE_MADE) continue;
-    put_aside(hull, &column, done == WENT_ACROSS ? !full : full);
+    report_left(hull, p, column, done == WENT_ACROSS ? !full : full);
+    settle(hull);
     *better = done == WENT_ACROSS && hull->value > before;
     return CPB_OK;
   }
-  append(hull, &column, coefficient, rest);
+  append(hull, p, column, coefficient, rest);
   if (column.weight > 0) settle(hull); /* a column that has no weight yet has moved nothing */
   descend_to_optimum(hull);
   *better = hull->value > before;
@@ -332,148 +304,6 @@ static cpb_status hull_enter_capped(cpb_hull *hull, cpb_hull_column column, bool
 }
 
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better) {
-  cpb_hull_column column = {p, q, INFINITY, hull->count == 0, tag};
-  return hull_enter_capped(hull, column, better);
-}
-
-enum { ENTRIES = 8 };
-
-typedef enum place { EMPTY, FULL, IN_PART } place;
-
-typedef struct solver {
-  cpb_memory memory;
-  cpb_margin *margin;
-  cpb_hull hull;
-  place *where;
-  bool *set_aside; /* entering it did not help; cleared when something else does */
-  double *norm2;
-  double *score; /* |p_i - point|^2 */
-  double edge;   /* common to the rows in part */
-} solver;
-
-/* A column left the hull: the tag is the row. */
-static void row_left(void *context, uint64_t tag, bool full) {
-  solver *s = context;
-  s->where[tag] = full ? FULL : EMPTY;
-}
-
-static const double *row_at(const solver *s, size_t i) { return s->margin->rows + i * s->margin->d; }
-
-static cpb_status enter(solver *s, size_t i) {
-  const cpb_margin *margin = s->margin;
-  bool better;
-  cpb_hull_column column = {.p = row_at(s, i),
-                            .q = s->norm2[i],
-                            .cap = margin->cap[i],
-                            .weight = i == margin->first && s->hull.count == 0 ? margin->weight[i]
-                                      : s->where[i] == FULL                    ? margin->cap[i]
-                                                                               : 0,
-                            .tag = i};
-  s->where[i] = IN_PART;
-  cpb_status status = hull_enter_capped(&s->hull, column, &better);
-  if (better)
-    memset(s->set_aside, 0, margin->count * sizeof *s->set_aside);
-  else
-    s->set_aside[i] = true;
-  return status;
-}
-
-/* Scores at the hull's point, and the edge: the common score of the rows in part. */
-static void look(solver *s) {
-  const cpb_margin *margin = s->margin;
-  double sum = 0;
-  margin->loops->rows_dist2[CPB_F64](margin->rows, margin->d, margin->count, margin->d, s->hull.point,
-                                     s->score);
-  for (size_t k = 0; k < s->hull.count; k++) sum += s->score[s->hull.tag[k]];
-  s->edge = sum / (double)s->hull.count;
-}
-
-/* How far a row is on the wrong side of the edge, > 0 if it is. */
-static double wrong_by(const solver *s, size_t i, double score) {
-  return s->where[i] == EMPTY ? score - s->edge : s->where[i] == FULL ? s->edge - score : -1;
-}
-
-/* The rows that violate the edge most, worst first; returns how many. */
-static size_t most_wrong(const solver *s, double least, size_t rows[ENTRIES]) {
-  double wrong[ENTRIES];
-  size_t count = 0;
-  for (size_t i = 0; i < s->margin->count; i++) {
-    double by = wrong_by(s, i, s->score[i]);
-    if (s->set_aside[i] || !(by > least) || (count == ENTRIES && !(by > wrong[ENTRIES - 1]))) continue;
-    size_t at = count < ENTRIES ? count++ : ENTRIES - 1;
-    for (; at > 0 && by > wrong[at - 1]; at--) {
-      rows[at] = rows[at - 1];
-      wrong[at] = wrong[at - 1];
-    }
-    rows[at] = i;
-    wrong[at] = by;
-  }
-  return count;
-}
-
-/* One pass over all rows serves several entries: checking whether a row still violates the edge is cheap. */
-static bool still_wrong(solver *s, size_t i, double least) {
-  const cpb_loops *loops = s->margin->loops;
-  double sum = 0;
-  for (size_t k = 0; k < s->hull.count; k++)
-    sum += loops->dist2(s->hull.p + k * s->margin->d, s->hull.point, s->margin->d);
-  s->edge = sum / (double)s->hull.count;
-  return wrong_by(s, i, loops->dist2(row_at(s, i), s->hull.point, s->margin->d)) > least;
-}
-
-static cpb_status iterate(solver *s) {
-  size_t rows[ENTRIES], count = 1, entered = 0, limit = 64 * (s->margin->count + s->margin->d) + 1024;
-  cpb_status status = enter(s, s->margin->first);
-  s->set_aside[s->margin->first] = false;
-  while (status == CPB_OK && count > 0 && entered < limit) {
-    look(s);
-    double least = s->margin->tolerance * s->edge;
-    count = most_wrong(s, least, rows);
-    for (size_t k = 0; status == CPB_OK && k < count; k++, entered++)
-      if (k == 0 || still_wrong(s, rows[k], least)) status = enter(s, rows[k]);
-  }
-  return status;
-}
-
-static cpb_status begin(solver *s, cpb_margin *margin) {
-  size_t n = margin->count;
-  *s = (solver){.margin = margin};
-  s->where = cpb_memory_take(&s->memory, n, sizeof *s->where);
-  s->set_aside = cpb_memory_zeros(&s->memory, n, sizeof *s->set_aside);
-  s->norm2 = cpb_memory_take(&s->memory, n, sizeof *s->norm2);
-  s->score = cpb_memory_take(&s->memory, n, sizeof *s->score);
-  cpb_status status = cpb_hull_init(&s->hull, margin->loops, margin->d, 1);
-  if (s->memory.failed) return CPB_ENOMEM;
-  s->hull.full = margin->fixed;
-  s->hull.left = row_left;
-  s->hull.context = s;
-  double largest = 0;
-  for (size_t i = 0; i < n; i++) {
-    s->norm2[i] = margin->loops->dot(row_at(s, i), row_at(s, i), margin->d);
-    s->where[i] = i != margin->first && margin->weight[i] > 0 ? FULL : EMPTY;
-    largest = fmax(largest, s->norm2[i]);
-    if (s->where[i] != FULL) continue;
-    s->hull.full.weight += margin->cap[i];
-    s->hull.full.height += margin->cap[i] * s->norm2[i];
-    margin->loops->axpby(margin->cap[i], row_at(s, i), 1, s->hull.full.point, s->hull.full.point, margin->d);
-  }
-  if (largest > 0) s->hull.unit = sqrt(largest);
-  return status;
-}
-
-static void write_answer(const solver *s) {
-  cpb_margin *margin = s->margin;
-  for (size_t i = 0; i < margin->count; i++) margin->weight[i] = s->where[i] == FULL ? margin->cap[i] : 0;
-  for (size_t k = 0; k < s->hull.count; k++) margin->weight[s->hull.tag[k]] = s->hull.weight[k];
-  memcpy(margin->point, s->hull.point, margin->d * sizeof *margin->point);
-}
-
-cpb_status cpb_margin_solve(cpb_margin *margin) {
-  solver s;
-  cpb_status status = begin(&s, margin);
-  if (status == CPB_OK) status = iterate(&s);
-  if (status == CPB_OK) write_answer(&s);
-  cpb_memory_free(&s.memory);
-  cpb_hull_free(&s.hull);
-  return status;
+  cpb_hull_column column = {q, INFINITY, hull->count == 0, tag};
+  return cpb_hull_enter_capped(hull, p, column, better);
 }

@@ -24,15 +24,19 @@ typedef struct cpb_hull_full {
   double height, weight;
 } cpb_hull_full;
 
+/* A column without its p. */
+typedef struct cpb_hull_column {
+  double q, cap;
+  double weight; /* in the hull > 0, sum 1 - full.weight */
+  uint64_t tag;  /* the caller's identifier */
+} cpb_hull_column;
+
 typedef struct cpb_hull {
   const cpb_loops *loops;
   size_t dim, room, count;
-  double unit;    /* a typical length of the columns, > 0 */
-  double *p;      /* count rows of dim */
-  double *q;      /* count numbers, like the next two */
-  double *weight; /* > 0, sum 1 - full.weight */
-  double *cap;
-  uint64_t *tag; /* the caller's identifier of the column */
+  double unit; /* a typical length of the columns, > 0 */
+  double *p;   /* count rows of dim */
+  cpb_hull_column *column;
   double *point; /* sum w p, dim coordinates */
   double value;  /* sum w q - |point|^2 */
   cpb_hull_full full;
@@ -54,6 +58,10 @@ void cpb_hull_free(cpb_hull *hull);
  * (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);
 
+/* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
+ * of it for the first column. */
+cpb_status cpb_hull_enter_capped(cpb_hull *hull, const double *p, cpb_hull_column column, bool *better);
+
 /* A lower bound of the exact value of these weights, for columns with q = |p|^2 or a mean of such: `value` minus
  * what rounding can have added to it. q may have been rounded as a product of p is, and p as a difference; other
  * rounding errors of the columns are up to the caller. */
@@ -66,21 +74,5 @@ double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, ui
 /* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, and of a
  * sum over groups and this many blocks of rows. */
 double cpb_sum_error(size_t d, size_t blocks);
-
-typedef struct cpb_margin {
-  /* the problem, set by the caller */
-  const cpb_loops *loops;
-  size_t d, count;
-  const double *rows;  /* count rows p of d */
-  const double *cap;   /* theirs */
-  size_t first;        /* the row taken in part at the start; all others are full or empty */
-  cpb_hull_full fixed; /* the fixed part; its point is the caller's and is modified */
-  double tolerance;    /* rows may stay on the wrong side of the edge by this share of it */
-  /* the result */
-  double *weight; /* count numbers: a start, then the solution */
-  double *point;  /* d coordinates, of the fixed part and the rows together */
-} cpb_margin;
-
-cpb_status cpb_margin_solve(cpb_margin *margin);
 
 #endif

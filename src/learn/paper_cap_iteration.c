@@ -7,11 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/fail.h"
 #include "core/memory.h"
-#include "core/rows.h"
-#include "learn/piece_rounds.h"
-#include "learn/distances.h"
 #include "learn/paper_schemes.h"
 
 enum { CAP_STEPS = 64, STEPS_WITHOUT_GAIN = 2 };
@@ -23,25 +19,11 @@ typedef struct lifted {
   bool *set_aside; /* entering it did not help */
 } lifted;
 
-static lifted lifted_new(cpb_memory *memory, const cpb_loops *loops, size_t count, size_t d) {
-  return (lifted){.loops = loops,
-                  .count = count,
-                  .d = d,
-                  .z = cpb_memory_take(memory, count, (d + 1) * sizeof(double)),
-                  .set_aside = cpb_memory_take(memory, count, sizeof(bool))};
-}
-
 double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s) {
   double norm2 = loops->dot(z, z, d), factor = 2 * s / (norm2 + s * s);
   for (size_t j = 0; j < d; j++) z[j] *= factor;
   z[d] = factor * s;
   return norm2;
-}
-
-static void lift_row(const lifted *all, size_t i, const double *x, const double *center, double s) {
-  double *z = all->z + i * (all->d + 1);
-  all->loops->axpby(1, x, -1, center, z, all->d);
-  cpb_paper_lift(all->loops, z, all->d, s);
 }
 
 static size_t lowest(const lifted *all, const double *normal, double *product) {
@@ -76,12 +58,6 @@ static cpb_status nearest_point(const lifted *all, cpb_hull *hull) {
   return CPB_OK;
 }
 
-/* center += sP' of the plane through the support vectors. */
-static void move_to_ball(const cpb_hull *hull, double s, double *center) {
-  double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim);
-  hull->loops->axpby(s / norm2, hull->point, 1, center, center, hull->dim - 1);
-}
-
 static double radius_about(const cpb_working_set *set, const cpb_loops *loops, const double *center) {
   double largest = 0;
   loops->rows_dist2[CPB_F64](set->rows, set->d, set->count, set->d, center, set->dist2);
@@ -96,30 +72,42 @@ static void multipliers_of(const cpb_hull *hull, double s, double *multiplier, s
   memset(multiplier, 0, count * sizeof *multiplier);
   for (size_t k = 0; k < hull->count; k++) {
     double height = hull->p[k * hull->dim + hull->dim - 1]; /* 2s^2/(|x|^2+s^2) */
-    multiplier[hull->tag[k]] += hull->weight[k] * height / s;
-    sum += hull->weight[k] * height / s;
+    multiplier[hull->column[k].tag] += hull->column[k].weight * height / s;
+    sum += hull->column[k].weight * height / s;
   }
   for (size_t i = 0; i < count; i++) multiplier[i] /= sum;
 }
 
-static cpb_status cap_step(lifted *all, const cpb_working_set *set, double s, double *center,
-                           double *multiplier) {
+cpb_status cpb_paper_cap_step(const cpb_working_set *set, const cpb_loops *loops, double s, double *center,
+                              double *multiplier) {
   cpb_hull hull;
-  cpb_status status = cpb_hull_init(&hull, all->loops, all->d + 1, 1);
-  for (size_t i = 0; i < set->count; i++) lift_row(all, i, set->rows + i * set->d, center, s);
-  if (status == CPB_OK) status = nearest_point(all, &hull);
+  cpb_memory memory = {0};
+  lifted all = {.loops = loops,
+                .count = set->count,
+                .d = set->d,
+                .z = cpb_memory_take(&memory, set->count, (set->d + 1) * sizeof(double)),
+                .set_aside = cpb_memory_take(&memory, set->count, sizeof(bool))};
+  cpb_status status = cpb_hull_init(&hull, loops, set->d + 1, 1);
+  if (memory.failed) status = CPB_ENOMEM;
+  for (size_t i = 0; i < set->count && status == CPB_OK; i++) {
+    double *z = all.z + i * (set->d + 1);
+    loops->axpby(1, set->rows + i * set->d, -1, center, z, set->d);
+    cpb_paper_lift(loops, z, set->d, s);
+  }
+  if (status == CPB_OK) status = nearest_point(&all, &hull);
   if (status == CPB_OK) {
-    move_to_ball(&hull, s, center);
+    double norm2 = loops->dot(hull.point, hull.point, hull.dim);
+    loops->axpby(s / norm2, hull.point, 1, center, center, set->d); /* + sP' */
     multipliers_of(&hull, s, multiplier, set->count);
   }
   cpb_hull_free(&hull);
+  cpb_memory_free(&memory);
   return status;
 }
 
 cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
                                    double *multiplier, double *lower2, size_t *steps) {
   cpb_memory memory = {0};
-  lifted all = lifted_new(&memory, loops, set->count, set->d);
   double *trial = cpb_memory_take(&memory, set->d, sizeof *trial);
   double *mean = cpb_memory_take(&memory, set->d, sizeof *mean);
   double *trial_multiplier = cpb_memory_take(&memory, set->count, sizeof *trial_multiplier);
@@ -130,7 +118,7 @@ cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *
   if (status == CPB_OK) memcpy(trial, center, set->d * sizeof *trial);
   for (double s = radius; status == CPB_OK && s > 0 && idle < STEPS_WITHOUT_GAIN && *steps < CAP_STEPS;
        ++*steps) {
-    status = cap_step(&all, set, s, trial, trial_multiplier);
+    status = cpb_paper_cap_step(set, loops, s, trial, trial_multiplier);
     if (status != CPB_OK) break;
     s = radius_about(set, loops, trial);
     double dual = cpb_working_set_dual(set, loops, trial_multiplier, mean);
@@ -150,24 +138,4 @@ cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *
   }
   cpb_memory_free(&memory);
   return status;
-}
-
-cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error) {
-  cpb_status status = cpb_check_view(x, "x", x.cols, error);
-  if (status == CPB_OK) status = cpb_check_scale(s, error);
-  if (status != CPB_OK) return status;
-  if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
-  const cpb_loops *loops = cpb_loops_here();
-  cpb_working_set set = {.d = x.cols, .count = x.rows};
-  cpb_memory memory = {0};
-  lifted all = lifted_new(&memory, loops, x.rows, x.cols);
-  double *multiplier = cpb_memory_take(&memory, x.rows, sizeof *multiplier);
-  set.rows = cpb_memory_take(&memory, x.rows, x.cols * sizeof *set.rows);
-  if (memory.failed) status = CPB_ENOMEM;
-  if (status == CPB_OK) {
-    for (size_t i = 0; i < x.rows; i++) cpb_scaled_row(loops, x, 0, i, set.rows + i * x.cols);
-    status = cap_step(&all, &set, s, center, multiplier);
-  }
-  cpb_memory_free(&memory);
-  return status == CPB_ENOMEM ? cpb_fail_memory(error, "%zu lifted rows", x.rows) : status;
 }

@@ -41,8 +41,7 @@ static void lift_block(void *argument, size_t block, size_t first, size_t count)
       memset(z, 0, (d + 1) * sizeof *z);
       continue;
     }
-    cpb_scaled_row(loops, job->dual->x, 0, i, z);
-    loops->axpby(1, z, -1, job->center, z, d);
+    cpb_row_about(loops, job->dual->x, 0, i, job->center, z);
     sum += sqrt(cpb_paper_lift(loops, z, d, job->s));
   }
   job->distance[block] = sum;

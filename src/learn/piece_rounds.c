@@ -2,13 +2,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/fail.h"
-
-int cpb_farthest_first(const void *a, const void *b) {
-  const cpb_far_row *x = a, *y = b;
-  return cpb_is_farther(*x, *y) ? -1 : cpb_is_farther(*y, *x);
-}
 
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
                        size_t d) {
@@ -38,24 +34,25 @@ cpb_status cpb_fail_round_no_ball(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_CALL_ORDER, "", "no round has ended with a ball yet");
 }
 
-cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
-                                   cpb_error *error) {
-  if (piece == whole) return cpb_fail(error, CPB_WHY_PIECES, "piece", "a piece cannot be merged into itself");
-  if (d != other)
-    return cpb_fail(error, CPB_WHY_COLUMNS, "piece", "pieces of dimension %zu and %zu do not merge", d,
-                    other);
-  return CPB_OK;
+cpb_status cpb_round_check_restart(cpb_round piece, cpb_round whole, cpb_error *error) {
+  if (piece.object == whole.object)
+    return cpb_fail(error, CPB_WHY_PIECES, "piece", "a piece cannot be merged into itself");
+  if (piece.d == whole.d) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_COLUMNS, "piece", "pieces of dimension %zu and %zu do not merge", piece.d,
+                  whole.d);
 }
 
-cpb_status cpb_round_check(const void *a, const void *b, cpb_round ours, cpb_round theirs, cpb_error *error) {
-  cpb_status status = cpb_round_check_restart(b, a, ours.d, theirs.d, error);
+cpb_status cpb_round_check(cpb_round ours, cpb_round theirs, cpb_error *error) {
+  cpb_status status = cpb_round_check_restart(ours, theirs, error);
   if (status != CPB_OK) return status;
-  if (!theirs.same_options)
+  if (memcmp(ours.option, theirs.option, sizeof ours.option) != 0)
     return cpb_fail(error, CPB_WHY_PIECES, "piece", "the pieces have different options");
   if (ours.round != theirs.round)
     return cpb_fail(error, CPB_WHY_PIECES, "piece", "one piece is of round %llu, the other of %llu",
                     (unsigned long long)ours.round, (unsigned long long)theirs.round);
-  if (!theirs.same_center)
+  bool same = memcmp(ours.question, theirs.question, sizeof ours.question) == 0 &&
+              memcmp(ours.center, theirs.center, ours.d * sizeof *ours.center) == 0;
+  if (ours.round > 0 && !same)
     return cpb_fail(error, CPB_WHY_PIECES, "piece", "the pieces are about different centres");
   return CPB_OK;
 }

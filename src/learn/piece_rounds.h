@@ -1,4 +1,4 @@
-/* Shared by rounds over pieces of the data: row ids, column extremes, the farthest rows, and the properties in
+/* Shared by rounds over pieces of the data: row ids, column extremes, and the properties in
  * which two pieces must agree. */
 #ifndef CPB_LEARN_PIECE_ROUNDS_H
 #define CPB_LEARN_PIECE_ROUNDS_H
@@ -13,21 +13,6 @@
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
 
-/* A row by its distance; `at` is its position. */
-typedef struct cpb_far_row {
-  double dist2;
-  uint64_t id;
-  size_t at;
-} cpb_far_row;
-
-/* Ties in favour of the smaller id. */
-static inline bool cpb_is_farther(cpb_far_row a, cpb_far_row b) {
-  return a.dist2 > b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
-}
-
-/* For qsort: the farthest first. */
-int cpb_farthest_first(const void *a, const void *b);
-
 /* Widens the extremes of d columns by those of more rows; `first`: there were none before. 0 is never -0: the
  * order of arrival must not show. */
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
@@ -38,17 +23,18 @@ int cpb_columns_exponent(const double *low, const double *high, size_t d);
 
 /* The properties in which two pieces must agree. */
 typedef struct cpb_round {
+  const void *object;
   size_t d;
-  uint64_t round;
-  bool same_options, same_center;
+  uint64_t round; /* in round 0 there is no question yet */
+  double option[2], question[3];
+  const double *center;
 } cpb_round;
 
-/* CPB_OK when the second may be merged into the first; a == b: they are the same object. */
-cpb_status cpb_round_check(const void *a, const void *b, cpb_round ours, cpb_round theirs, cpb_error *error);
+/* CPB_OK when the second may be merged into the first. */
+cpb_status cpb_round_check(cpb_round ours, cpb_round theirs, cpb_error *error);
 
-/* CPB_OK when a piece may restart with the round of `whole`: two distinct objects of the same dimension. */
-cpb_status cpb_round_check_restart(const void *piece, const void *whole, size_t d, size_t other,
-                                   cpb_error *error);
+/* CPB_OK when a piece may restart with the round of another: two distinct objects of the same dimension. */
+cpb_status cpb_round_check_restart(cpb_round piece, cpb_round whole, cpb_error *error);
 cpb_status cpb_fail_round_empty(cpb_error *error, uint64_t round);
 cpb_status cpb_fail_round_unseen(cpb_error *error);
 cpb_status cpb_fail_round_no_ball(cpb_error *error);
@@ -61,9 +47,8 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
  * so for them this is not a sign of a mistake. */
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
 
-/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
- * the gap. */
-double cpb_svdd_lower_in_unit(double x, int exponent);
+/* (upper - lower)/upper of an SVDD, 0 for upper 0; first brings *lower into 0 .. upper. */
+double cpb_svdd_gap(double upper, double *lower);
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
 cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);
 cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight);
@@ -71,9 +56,8 @@ cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
 
 /* ---- Rounds in one process: rows identified by their numbers, and the ball without a model. ---- */
 
-/** Adds rows first_id, first_id+1, .. to the present round. EROW as above, EINVAL for rows that the first round
- *  cannot have seen; the object is then unchanged. */
-cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64_t first_id,
+/** cpb_ball_rounds_update_ids for ids of either kind. */
+cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const cpb_exec *exec, cpb_error *error);
 
 /** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are 0.
@@ -81,9 +65,8 @@ cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, uint64
 cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
                                 cpb_ball_report *report, cpb_error *error);
 
-/** Adds rows first_id, first_id+1, .. to the present round, with their weights >= 0 (NULL: all 1). EROW and EINVAL
- *  as in cpb_svdd, EINVAL for rows that the first round cannot have seen; the object is then unchanged. */
-cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
+/** cpb_svdd_rounds_update_ids for ids of either kind. */
+cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const double *weights, const cpb_exec *exec, cpb_error *error);
 
 /** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
@@ -92,15 +75,9 @@ cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64
 cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
                                 cpb_error *error);
 
-/* ---- T10 for rows that are read from a source, and one step of the cap iteration. ---- */
+/* ---- T10 for rows that are read from a source. ---- */
 
-/** One step of the cap iteration: embeds the rows about `center` at scale s, finds the cap whose plane goes through
- *  the support vectors of the widest margin to -e, and moves `center` to the centre of its ball (T3).
- *  With s = the present radius the distance to the true centre falls cubically.                  T10
- *  x   n >= 1 finite rows of d, copied and lifted: n(2d+1) doubles are allocated */
-cpb_status cpb_ball_cap_step(cpb_view x, double s, double *center, cpb_error *error);
-
-/** The same, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
+/** cpb_enclosing_ball, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
  *  if its rows are not in memory.                                                               T10 */
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,

@@ -25,18 +25,17 @@ struct cpb_ball_rounds {
   uint64_t rows_seen; /* of this pass */
   uint64_t rows;      /* of the whole data, after round 0 */
   bool done;
-  double *origin;              /* in the unit, like everything here; the first row of the sample */
-  double *point;               /* the ball's centre relative to origin */
-  double *center;              /* origin + point */
-  double *low, *high;          /* of each column, in the unit of the data: round 0 */
-  double lower2;               /* dual value */
-  double proven2;              /* the part of lower2 that holds despite rounding errors */
-  double largest2;             /* of the rows seen in this pass, about center */
-  cpb_working_set set, staged; /* staged in round 0: the sample, in the unit of the data */
-  double sample_rank;          /* rows still to come enter the sample with a larger rank, */
-  uint64_t sample_id;          /* or with the same rank and a smaller id */
-  cpb_hull hull;               /* of the active-set method */
-  size_t support_count;        /* at most d+1 */
+  double *origin;     /* in the unit, like everything here; the first row of the sample */
+  double *point;      /* the ball's centre relative to origin */
+  double *center;     /* origin + point */
+  double *low, *high; /* of each column, in the unit of the data: round 0 */
+  double lower2;      /* dual value */
+  double proven2;     /* the part of lower2 that holds despite rounding errors */
+  double largest2;    /* of the rows seen in this pass, about center */
+  cpb_working_set set,
+      staged;           /* staged in round 0: the sample, ranked by rank_of its id, in the unit of the data */
+  cpb_hull hull;        /* of the active-set method */
+  size_t support_count; /* at most d+1 */
   double *multiplier;
   uint64_t *support_row;
   size_t iterations, newcomers;
@@ -54,8 +53,8 @@ cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids
 /* Adds the finite rows of a block that belong to the sample; after a failure the sample may only be too large. */
 cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids);
 
-/* The same for a block that begins with row `first` of `rows` rows, whose ids are their numbers. */
-cpb_status cpb_ball_rounds_sample_of(cpb_ball_rounds *rounds, cpb_view x, uint64_t first, uint64_t rows);
+/* Before it, where the number of rows is known and their ids are their numbers: takes no more than the start needs. */
+void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows);
 
 /* Begins round 1: unit, origin and first centre. */
 cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error);
@@ -66,14 +65,6 @@ bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range);
 void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report *report);
 
 enum { CPB_EDGE_ROWS = 2048, CPB_EDGE_BINS = 4096 }; /* half of the bins are below the edge */
-
-/* Stored rows, with their ids, weights and squared distances; p = x - center. */
-typedef struct cpb_edge_rows {
-  size_t count, room;
-  uint64_t *id;
-  double *weight, *dist2;
-  double *p; /* count rows of d */
-} cpb_edge_rows;
 
 /* The parameters of a round, the same for all its pieces. */
 typedef struct cpb_svdd_question {
@@ -93,13 +84,12 @@ typedef struct cpb_svdd_gathered {
                          beyond the edge, then the same for those on it. Round 0: the columns of all rows,
                          and weights */
   uint64_t *bins;     /* CPB_EDGE_BINS: weight by distance from the edge, in 2^-62 of the total */
-  cpb_edge_rows near_edge; /* a heap, the farthest from the edge first, once it is full */
+  cpb_working_set near_edge; /* rows p = x - center */
 } cpb_svdd_gathered;
 
 /* The state of the driver: columns of the hull about `origin`, the bounds, the best centre. */
 typedef struct cpb_svdd_known {
-  size_t column_count, column_room;
-  double *p, *q, *mass; /* rows of d; heights; the weight each had in the hull */
+  cpb_working_set columns; /* dist2: heights; weight: the one each had in the hull */
   double *origin, *best;
   double doubt, upper, lower, edge;
   uint64_t stalls;

@@ -127,12 +127,11 @@ static bool any_number(const cpb_kernel_rows *m) {
 cpb_status cpb_kernel_rows_look(cpb_kernel_rows *m, cpb_error *error) {
   double largest = 0;
   for (size_t i = 0; i < m->x.rows; i++) {
-    m->norm2[i] = m->diagonal[i] = 0;
+    m->diagonal[i] = 0;
     if (!is_there(m, i)) continue;
     int fault = cpb_row_fault(m->loops, m->x, i);
     if (fault != 0) return cpb_fault_report(i, fault, "x", error);
-    m->norm2[i] = of_rows(m->loops, m->loops->dot, m->x, i, m->x, i);
-    largest = fmax(largest, m->norm2[i]);
+    largest = fmax(largest, of_rows(m->loops, m->loops->dot, m->x, i, m->x, i));
     m->diagonal[i] = kernel_of(m->kernel, m->loops, m->x, i, m->x, i);
     if (!isfinite(m->diagonal[i])) /* if the diagonal is finite, the whole matrix is */
       return cpb_fail_row(error, CPB_WHY_ROW_RANGE, "x", i, "has a k(x,x) too large for a double");

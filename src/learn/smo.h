@@ -16,13 +16,12 @@ typedef struct cpb_kernel_rows {
   const cpb_kernel *kernel;
   cpb_view x;
   const double *cap; /* rows with cap 0 are ignored; NULL: all rows count */
-  double *norm2;     /* <x_i,x_i> */
   double *diagonal;  /* k(x_i,x_i) */
 } cpb_kernel_rows;
 
 cpb_status cpb_check_kernel(const cpb_kernel *kernel, cpb_error *error);
 
-/* Computes norms and the diagonal; EROW for a row that is not finite. */
+/* Computes the diagonal; EROW for a row that is not finite. */
 cpb_status cpb_kernel_rows_look(cpb_kernel_rows *rows, cpb_error *error);
 
 /* to[j] = k(x_i, x_j) for all j. `rows` is a cpb_kernel_rows. */

@@ -8,11 +8,45 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "core/state_bytes.h"
 #include "learn/capped_dual.h"
 #include "learn/distances.h"
 
 enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
+
+/* ---- rows near the edge ---- */
+
+/* Drops a row: it is added to the sums if it is beyond or on the edge. */
+static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
+  if (dist2 < rounds->ask.edge) return;
+  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
+  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
+  cpb_exact_add(&sum[rounds->d], weight);
+  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
+}
+
+/* Makes space for `more` rows: then keep_row cannot fail. */
+static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  size_t most = 2 * CPB_EDGE_ROWS, wanted = more < most - rows->count ? rows->count + more : most;
+  return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
+}
+
+/* Drops a row of those near the edge. */
+static void drop_row(void *context, size_t i) {
+  cpb_svdd_rounds *rounds = context;
+  const cpb_working_set *rows = &rounds->got.near_edge;
+  let_go(rounds, rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
+}
+
+static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2, const double *p) {
+  cpb_working_set *rows = &rounds->got.near_edge;
+  if (!cpb_working_set_wants(rows, dist2, id)) {
+    let_go(rounds, weight, dist2, p);
+    return;
+  }
+  if (rows->count == rows->room) cpb_working_set_keep(rows, CPB_EDGE_ROWS);
+  cpb_working_set_add(rows, p, id, dist2, weight);
+}
 
 /* ---- the object ---- */
 
@@ -36,7 +70,7 @@ static bool allocate(cpb_svdd_rounds *rounds) {
 static void clear(cpb_svdd_rounds *rounds) {
   cpb_svdd_gathered *got = &rounds->got;
   got->rows = 0;
-  got->near_edge.count = 0;
+  cpb_working_set_clear(&got->near_edge);
   for (size_t k = 0; k < cpb_svdd_sums(rounds); k++) cpb_exact_clear(&got->sum[k]);
   memset(got->bins, 0, CPB_EDGE_BINS * sizeof *got->bins);
 }
@@ -54,7 +88,9 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   options.weights = options.start = NULL;
   cpb_svdd_rounds *made = calloc(1, sizeof *made);
   if (made != NULL) {
-    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options};
+    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options, .known.columns.d = d};
+    made->got.near_edge =
+        (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
     if (allocate(made)) {
       made->known.upper = INFINITY;
       clear(made);
@@ -66,100 +102,12 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
 }
 
-static void rows_free(cpb_edge_rows *rows) {
-  free(rows->id);
-  *rows = (cpb_edge_rows){0};
-}
-
 void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   if (rounds == NULL) return;
   cpb_memory_free(&rounds->memory);
-  rows_free(&rounds->got.near_edge);
-  free(rounds->known.p);
-  free(rounds->known.q);
-  free(rounds->known.mass);
+  cpb_working_set_free(&rounds->got.near_edge);
+  cpb_working_set_free(&rounds->known.columns);
   free(rounds);
-}
-
-/* ---- rows near the edge ---- */
-
-/* Allocates space for the rows near the edge. */
-static cpb_status rows_room(cpb_edge_rows *rows, size_t d) {
-  if (rows->room > 0) return CPB_OK;
-  if (d > SIZE_MAX / sizeof(double) / (CPB_EDGE_ROWS + 1) - 3) return CPB_ENOMEM;
-  rows->id = malloc((CPB_EDGE_ROWS + 1) * ((d + 2) * sizeof *rows->p + sizeof *rows->id));
-  if (rows->id == NULL) return CPB_ENOMEM;
-  rows->weight = (double *)(void *)(rows->id + CPB_EDGE_ROWS + 1);
-  rows->dist2 = rows->weight + CPB_EDGE_ROWS + 1;
-  rows->p = rows->dist2 + CPB_EDGE_ROWS + 1;
-  rows->room = CPB_EDGE_ROWS;
-  return CPB_OK;
-}
-
-static void set_row(cpb_edge_rows *rows, size_t d, size_t to, const cpb_edge_rows *from, size_t i) {
-  rows->id[to] = from->id[i];
-  rows->weight[to] = from->weight[i];
-  rows->dist2[to] = from->dist2[i];
-  memcpy(rows->p + to * d, from->p + i * d, d * sizeof *rows->p);
-}
-
-/* i before j: farther from the edge, ties in favour of the larger id. */
-static bool goes_first(const cpb_svdd_rounds *rounds, size_t i, size_t j) {
-  const cpb_edge_rows *rows = &rounds->got.near_edge;
-  double a = fabs(rows->dist2[i] - rounds->ask.edge), b = fabs(rows->dist2[j] - rounds->ask.edge);
-  return a > b || (a == b && rows->id[i] > rows->id[j]);
-}
-
-static void sift_down(cpb_svdd_rounds *rounds, size_t i) {
-  cpb_edge_rows *rows = &rounds->got.near_edge;
-  size_t spare = CPB_EDGE_ROWS, n = rows->count; /* the place behind the last is for the row that sinks */
-  set_row(rows, rounds->d, spare, rows, i);
-  for (size_t child; (child = 2 * i + 1) < n; i = child) {
-    if (child + 1 < n && goes_first(rounds, child + 1, child)) child++;
-    if (!goes_first(rounds, child, spare)) break;
-    set_row(rows, rounds->d, i, rows, child);
-  }
-  set_row(rows, rounds->d, i, rows, spare);
-}
-
-/* A heap once it is full. */
-static void take_rows(cpb_svdd_rounds *rounds, size_t count) {
-  rounds->got.near_edge.count = count;
-  for (size_t i = CPB_EDGE_ROWS / 2 + 1; count == CPB_EDGE_ROWS && i-- > 0;) sift_down(rounds, i);
-}
-
-/* Drops a row: it is added to the sums if it is beyond or on the edge. */
-static void let_go(cpb_svdd_rounds *rounds, double weight, double dist2, const double *p) {
-  if (dist2 < rounds->ask.edge) return;
-  cpb_exact_sum *sum = rounds->got.sum + (dist2 > rounds->ask.edge ? 0 : rounds->d + 2);
-  for (size_t j = 0; j < rounds->d; j++) cpb_exact_add(&sum[j], weight * p[j]);
-  cpb_exact_add(&sum[rounds->d], weight);
-  cpb_exact_add(&sum[rounds->d + 1], weight * dist2);
-}
-
-/* Stores a row among those near the edge; a row that must be dropped for it is added to the sums. */
-static cpb_status keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double dist2,
-                           const double *p) {
-  cpb_edge_rows *rows = &rounds->got.near_edge;
-  cpb_status status = rows_room(rows, rounds->d);
-  if (status != CPB_OK) return status;
-  double top = rows->count < CPB_EDGE_ROWS ? INFINITY : fabs(rows->dist2[0] - rounds->ask.edge);
-  double own = fabs(dist2 - rounds->ask.edge);
-  if (own > top || (own == top && rows->count == CPB_EDGE_ROWS && id > rows->id[0])) {
-    let_go(rounds, weight, dist2, p);
-    return CPB_OK;
-  }
-  size_t at = rows->count < CPB_EDGE_ROWS ? rows->count++ : 0;
-  if (at == 0 && rows->count == CPB_EDGE_ROWS) let_go(rounds, rows->weight[0], rows->dist2[0], rows->p);
-  rows->id[at] = id;
-  rows->weight[at] = weight;
-  rows->dist2[at] = dist2;
-  memcpy(rows->p + at * rounds->d, p, rounds->d * sizeof *p);
-  if (at > 0)
-    take_rows(rounds, rows->count);
-  else if (at == 0 && rows->count == CPB_EDGE_ROWS)
-    sift_down(rounds, 0);
-  return CPB_OK;
 }
 
 /* ---- a block of rows ---- */
@@ -184,11 +132,6 @@ static size_t bin_of(const cpb_svdd_rounds *rounds, double dist2) {
   return dist2 > rounds->ask.edge ? (size_t)(HALF + at) : (size_t)(HALF - 1 - at);
 }
 
-static void row_of(const cpb_svdd_rounds *rounds, cpb_view x, size_t i, double *p) {
-  cpb_scaled_row(rounds->loops, x, rounds->ask.exponent, i, p);
-  rounds->loops->axpby(1, p, -1, rounds->ask.center, p, rounds->d);
-}
-
 typedef struct dist2_job {
   const cpb_svdd_rounds *rounds;
   cpb_view x;
@@ -202,19 +145,20 @@ static void dist2_block(void *argument, size_t block, size_t first, size_t count
                     job->rounds->ask.center, job->dist2 + first);
 }
 
-static cpb_status gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const double *dist2,
-                         double *p) {
+static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const double *dist2, double *p) {
+  const cpb_working_set *rows = &rounds->got.near_edge;
   double unit = 0x1p62 / rounds->ask.total;
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; status == CPB_OK && i < x.rows; i++) {
+  for (size_t i = 0; i < x.rows; i++) {
     double weight = weight_at(block, i);
+    uint64_t id = cpb_row_id(block.ids, i);
     if (!(weight > 0)) continue;
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
-    row_of(rounds, x, i, p);
-    status = keep_row(rounds, cpb_row_id(block.ids, i), weight, dist2[i], p);
+    if (dist2[i] < rounds->ask.edge && !cpb_working_set_wants(rows, dist2[i], id)) continue;
+    cpb_row_about(rounds->loops, x, rounds->ask.exponent, i, rounds->ask.center, p);
+    keep_row(rounds, id, weight, dist2[i], p);
   }
-  return status;
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
 }
 
 static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, double *row) {
@@ -243,13 +187,14 @@ static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, block_r
   return CPB_OK;
 }
 
-static cpb_status update(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const cpb_exec *exec,
-                         cpb_error *error) {
+cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view x, cpb_row_ids ids, const double *weights,
+                                  const cpb_exec *exec, cpb_error *error) {
+  block_rows block = {ids, weights};
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
   double *numbers = malloc((x.rows + rounds->d) * sizeof *numbers), *dist2 = numbers;
-  if (numbers == NULL || rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK) {
+  if (numbers == NULL || reserve_rows(rounds, x.rows) != CPB_OK) {
     free(numbers);
     return cpb_fail_memory(error, "%zu rows", x.rows);
   }
@@ -259,86 +204,62 @@ static cpb_status update(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, 
   }
   status = check_block(rounds, x, block, dist2, error);
   if (status == CPB_OK && rounds->ask.round == 0) look_at_columns(rounds, x, block, numbers + x.rows);
-  if (status == CPB_OK && rounds->ask.round > 0) status = gather(rounds, x, block, dist2, numbers + x.rows);
+  if (status == CPB_OK && rounds->ask.round > 0) gather(rounds, x, block, dist2, numbers + x.rows);
   free(numbers);
   return status;
-}
-
-cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, uint64_t first_id,
-                                  const double *weights, const cpb_exec *exec, cpb_error *error) {
-  return update(rounds, rows, (block_rows){{NULL, first_id}, weights}, exec, error);
 }
 
 cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, const uint64_t *ids,
                                       const double *weights, const cpb_exec *exec, cpb_error *error) {
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
-  return update(rounds, rows, (block_rows){{ids, 0}, weights}, exec, error);
+  return cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, weights, exec, error);
 }
 
 /* ---- pieces ---- */
 
-static cpb_status check_alike(const cpb_svdd_rounds *a, const cpb_svdd_rounds *b, cpb_error *error) {
-  if (a == NULL || b == NULL) return cpb_fail_missing(error, a == NULL ? "rounds" : "piece");
-  const cpb_svdd_question *x = &a->ask, *y = &b->ask;
-  cpb_round ours = {.d = a->d, .round = x->round}, theirs = {.d = b->d, .round = y->round};
-  theirs.same_options = a->options.nu == b->options.nu && a->options.gap == b->options.gap;
-  theirs.same_center =
-      x->round == 0 || (a->d == b->d && x->exponent == y->exponent && x->edge == y->edge &&
-                        x->total == y->total && memcmp(x->center, y->center, a->d * sizeof *x->center) == 0);
-  return cpb_round_check(a, b, ours, theirs, error);
+static cpb_round round_of(const cpb_svdd_rounds *rounds) {
+  const cpb_svdd_question *ask = &rounds->ask;
+  return (cpb_round){.object = rounds,
+                     .d = rounds->d,
+                     .round = ask->round,
+                     .option = {rounds->options.nu, rounds->options.gap},
+                     .question = {ask->exponent, ask->edge, ask->total},
+                     .center = ask->center};
 }
 
 cpb_status cpb_svdd_rounds_merge(cpb_svdd_rounds *rounds, const cpb_svdd_rounds *piece, cpb_error *error) {
-  cpb_status status = check_alike(rounds, piece, error);
+  if (rounds == NULL || piece == NULL) return cpb_fail_missing(error, rounds == NULL ? "rounds" : "piece");
+  cpb_status status = cpb_round_check(round_of(rounds), round_of(piece), error);
   if (status != CPB_OK) return status;
-  if (rows_room(&rounds->got.near_edge, rounds->d) != CPB_OK)
-    return cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
   const cpb_svdd_gathered *from = &piece->got;
+  const cpb_working_set *rows = &from->near_edge;
+  if (reserve_rows(rounds, rows->count) != CPB_OK) return cpb_fail_memory(error, "%zu rows", rows->count);
   if (rounds->ask.round == 0 && from->rows > 0)
     cpb_columns_widen(rounds->got.low, rounds->got.high, rounds->got.rows == 0, from->low, from->high,
                       rounds->d);
-  for (size_t k = 0; k < cpb_svdd_sums(rounds); k++) {
-    cpb_exact_sum sum = from->sum[k];
-    cpb_exact_merge(&rounds->got.sum[k], &sum);
-  }
+  for (size_t k = 0; k < cpb_svdd_sums(rounds); k++) cpb_exact_merge(&rounds->got.sum[k], &from->sum[k]);
   for (size_t k = 0; k < CPB_EDGE_BINS; k++) rounds->got.bins[k] += from->bins[k];
   rounds->got.rows += from->rows;
-  const cpb_edge_rows *rows = &from->near_edge;
   for (size_t i = 0; i < rows->count; i++)
-    keep_row(rounds, rows->id[i], rows->weight[i], rows->dist2[i], rows->p + i * rounds->d);
+    keep_row(rounds, rows->tag[i], rows->weight[i], rows->dist2[i], rows->rows + i * rounds->d);
+  cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
   return CPB_OK;
 }
 
 cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds *rounds, cpb_error *error) {
   if (piece == NULL || rounds == NULL) return cpb_fail_missing(error, piece == NULL ? "piece" : "rounds");
-  cpb_status status = cpb_round_check_restart(piece, rounds, piece->d, rounds->d, error);
+  cpb_status status = cpb_round_check_restart(round_of(piece), round_of(rounds), error);
   if (status != CPB_OK) return status;
   double *center = piece->ask.center;
   memcpy(center, rounds->ask.center, rounds->d * sizeof *center);
   piece->options = rounds->options;
   piece->ask = rounds->ask;
   piece->ask.center = center;
-  piece->known.column_count = 0;
+  piece->known.columns.count = 0;
   piece->known.upper = INFINITY;
   piece->known.done = rounds->known.done;
   clear(piece);
   return CPB_OK;
-}
-
-/* The rows near the edge by distance, the farthest from the centre first; ties by id. */
-static cpb_status sort_rows(const cpb_edge_rows *rows, size_t d, cpb_edge_rows *sorted) {
-  size_t n = rows->count;
-  cpb_far_row *order = malloc((n + 1) * sizeof *order);
-  cpb_status status = rows_room(sorted, d);
-  if (order == NULL) status = CPB_ENOMEM;
-  if (status == CPB_OK) {
-    for (size_t i = 0; i < n; i++) order[i] = (cpb_far_row){rows->dist2[i], rows->id[i], i};
-    qsort(order, n, sizeof *order, cpb_farthest_first);
-    for (size_t k = 0; k < n; k++) set_row(sorted, d, k, rows, order[k].at);
-    sorted->count = n;
-  }
-  free(order);
-  return status;
 }
 
 /* T11 in pieces: the end of a round. The rows stored near the edge and the sums of those beyond it give the best
@@ -387,8 +308,8 @@ typedef struct sums {
 } sums;
 
 typedef struct round_sums {
-  cpb_edge_rows rows; /* near the edge, the farthest first */
-  double C, unit_error;
+  cpb_working_set rows; /* near the edge, the farthest first; their weights times C */
+  double unit_error;
   sums beyond, upon;
   double *part;    /* of each row, in multipliers */
   double *numbers; /* the memory of all of these */
@@ -404,7 +325,8 @@ static void take_sums(const cpb_svdd_rounds *rounds, const cpb_exact_sum *from, 
 
 static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   size_t d = rounds->d, n = rounds->got.near_edge.count;
-  *r = (round_sums){.C = 1 / rounds->options.nu / rounds->ask.total};
+  double C = 1 / rounds->options.nu / rounds->ask.total;
+  *r = (round_sums){.rows.d = d};
   r->unit_error = cpb_sum_error(d, CPB_EDGE_ROWS);
   r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
   cpb_status status = cpb_hull_init(&r->hull, rounds->loops, d, ldexp(1, rounds->ask.octave / 2));
@@ -414,14 +336,16 @@ static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   r->column = r->numbers + 2 * d;
   r->shift = r->numbers + 3 * d;
   r->part = r->numbers + 5 * d;
-  take_sums(rounds, rounds->got.sum, r->C, &r->beyond);
-  take_sums(rounds, rounds->got.sum + d + 2, r->C, &r->upon);
+  take_sums(rounds, rounds->got.sum, C, &r->beyond);
+  take_sums(rounds, rounds->got.sum + d + 2, C, &r->upon);
   for (size_t j = 0; j < d; j++) r->shift[j] = rounds->ask.center[j] - rounds->known.origin[j];
-  return sort_rows(&rounds->got.near_edge, d, &r->rows);
+  status = cpb_working_set_join(&r->rows, &rounds->got.near_edge, true);
+  for (size_t k = 0; k < r->rows.count; k++) r->rows.weight[k] *= C;
+  return status;
 }
 
 static void round_free(round_sums *r) {
-  rows_free(&r->rows);
+  cpb_working_set_free(&r->rows);
   free(r->numbers);
   cpb_hull_free(&r->hull);
 }
@@ -434,7 +358,7 @@ typedef enum where { EDGE_BEYOND, EDGE_WITHIN, EDGE_BELOW } where;
 static where fill(round_sums *r, double *edge, double *rest) {
   double need = 1 - r->beyond.weight;
   for (size_t k = 0; k < r->rows.count; k++) {
-    r->part[k] = fmin(fmax(need, 0), r->C * r->rows.weight[k]);
+    r->part[k] = fmin(fmax(need, 0), r->rows.weight[k]);
     if (r->part[k] > 0) *edge = r->rows.dist2[k];
     need -= r->part[k];
   }
@@ -464,30 +388,6 @@ static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where
 
 /* ---- columns ---- */
 
-/* Allocates space for `count` columns of the hull in all. */
-static cpb_status columns_room(cpb_svdd_rounds *rounds, size_t count) {
-  cpb_svdd_known *known = &rounds->known;
-  size_t room = 2 * known->column_room + 8;
-  if (count <= known->column_room) return CPB_OK;
-  if (room < count) room = count;
-  if (!cpb_resize(&known->p, room, rounds->d * sizeof *known->p) ||
-      !cpb_resize(&known->q, room, sizeof *known->q) || !cpb_resize(&known->mass, room, sizeof *known->mass))
-    return CPB_ENOMEM;
-  known->column_room = room;
-  return CPB_OK;
-}
-
-static cpb_status add_column(cpb_svdd_rounds *rounds, const double *p, double q) {
-  cpb_svdd_known *known = &rounds->known;
-  cpb_status status = columns_room(rounds, known->column_count + 1);
-  if (status != CPB_OK) return status;
-  size_t n = known->column_count++;
-  memcpy(known->p + n * rounds->d, p, rounds->d * sizeof *p);
-  known->q[n] = q;
-  known->mass[n] = 0;
-  return CPB_OK;
-}
-
 /* Converts the column from about the centre to about origin and enters it into the hull. */
 static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
   const cpb_loops *loops = rounds->loops;
@@ -497,10 +397,9 @@ static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double
   bool better;
   loops->axpby(1, r->column, 1, r->shift, r->column, rounds->d);
   rounds->known.doubt = fmax(rounds->known.doubt, 2 * r->unit_error * size + fabs(sum - 1) * size);
-  cpb_status status = add_column(rounds, r->column, q + along + norm2);
-  if (status != CPB_OK) return status;
-  size_t k = rounds->known.column_count - 1;
-  return cpb_hull_enter(&r->hull, rounds->known.p + k * rounds->d, rounds->known.q[k], k, &better);
+  size_t k = rounds->known.columns.count;
+  cpb_status status = cpb_working_set_add(&rounds->known.columns, r->column, 0, q + along + norm2, 0);
+  return status == CPB_OK ? cpb_hull_enter(&r->hull, r->column, q + along + norm2, k, &better) : status;
 }
 
 /* The rows beyond the edge, the parts, and the missing weight from the rows on the edge. */
@@ -511,7 +410,7 @@ static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double res
   for (size_t k = 0; k < r->rows.count; k++) {
     if (r->part[k] == 0) continue;
     cpb_twofold_add(&sum, r->part[k]);
-    rounds->loops->axpby(r->part[k], r->rows.p + k * rounds->d, 1, r->column, r->column, rounds->d);
+    rounds->loops->axpby(r->part[k], r->rows.rows + k * rounds->d, 1, r->column, r->column, rounds->d);
   }
   if (rest > 0 && r->upon.weight > 0) {
     double share = fmin(rest / r->upon.weight, 1);
@@ -529,50 +428,40 @@ static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
 }
 
 static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
-  size_t n = r->rows.count, d = rounds->d;
-  double *numbers = malloc((2 * d + n) * sizeof *numbers), *cap = numbers + 2 * d;
-  if (numbers == NULL) return CPB_ENOMEM;
+  double *fixed = r->column;
   cpb_margin margin = {.loops = rounds->loops,
-                       .d = d,
-                       .count = n,
-                       .rows = r->rows.p,
-                       .cap = cap,
-                       .fixed = {numbers, r->beyond.dist2, r->beyond.weight},
+                       .set = &r->rows,
+                       .fixed = {fixed, r->beyond.dist2, r->beyond.weight},
                        .tolerance = fmax(rounds->options.gap / 16, 0x1p-50),
-                       .weight = r->part,
-                       .point = numbers + d};
-  memcpy(numbers, r->beyond.p, d * sizeof *numbers);
-  for (size_t k = 0; k < n; k++) {
-    cap[k] = r->C * r->rows.weight[k];
+                       .weight = r->part};
+  memcpy(fixed, r->beyond.p, rounds->d * sizeof *fixed);
+  for (size_t k = 0; k < r->rows.count; k++)
     if (r->part[k] > 0) margin.first = k;
-  }
   cpb_status status = cpb_margin_solve(&margin);
-  for (size_t k = 0; k < n; k++) r->part[k] = fmin(r->part[k], cap[k]);
-  free(numbers);
   return status == CPB_OK ? enter_parts(rounds, r, 0) : status;
 }
 
 /* The hull of the stored columns, entered in their order. */
 static cpb_status remake_hull(const cpb_svdd_rounds *rounds, round_sums *r) {
+  const cpb_working_set *columns = &rounds->known.columns;
   cpb_status status = CPB_OK;
   bool better;
-  for (size_t k = 0; status == CPB_OK && k < rounds->known.column_count; k++)
-    status = cpb_hull_enter(&r->hull, rounds->known.p + k * rounds->d, rounds->known.q[k], k, &better);
+  for (size_t k = 0; status == CPB_OK && k < columns->count; k++)
+    status = cpb_hull_enter(&r->hull, columns->rows + k * rounds->d, columns->dist2[k], k, &better);
   return status;
 }
 
 static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
-  cpb_svdd_known *known = &rounds->known;
+  cpb_working_set *columns = &rounds->known.columns;
   size_t kept = 0;
-  for (size_t k = 0; k < known->column_count; k++)
+  for (size_t k = 0; k < columns->count; k++)
     for (size_t h = 0; h < hull->count; h++) {
-      if (hull->tag[h] != k) continue;
-      memmove(known->p + kept * rounds->d, known->p + k * rounds->d, rounds->d * sizeof *known->p);
-      known->q[kept] = known->q[k];
-      known->mass[kept++] = hull->weight[h];
+      if (hull->column[h].tag != k) continue;
+      cpb_working_set_move(columns, k, kept);
+      columns->weight[kept++] = hull->column[h].weight;
       break;
     }
-  known->column_count = kept;
+  columns->count = kept;
 }
 
 static double lower_bound(const cpb_svdd_rounds *rounds, const round_sums *r) {
@@ -612,35 +501,31 @@ static double edge_by_bins(const cpb_svdd_rounds *rounds, double share) {
 static cpb_status edge_of_rows(cpb_svdd_rounds *rounds, const round_sums *r, const double *center,
                                double *edge) {
   size_t n = r->rows.count;
-  cpb_scored *order = malloc((n + 1) * sizeof *order);
+  cpb_ranked *order = malloc((n + 1) * sizeof *order);
   double *moved = r->column, need = 1 - r->beyond.weight;
   if (order == NULL) return CPB_ENOMEM;
   rounds->loops->axpby(1, center, -1, rounds->ask.center, moved, rounds->d);
   for (size_t k = 0; k < n; k++)
-    order[k] = (cpb_scored){rounds->loops->dist2(r->rows.p + k * rounds->d, moved, rounds->d), k};
-  qsort(order, n, sizeof *order, cpb_scored_compare);
+    order[k] = (cpb_ranked){-rounds->loops->dist2(r->rows.rows + k * rounds->d, moved, rounds->d), k};
+  cpb_ranked_sort(order, n);
   for (size_t k = 0; k < n && need > 0; k++) {
-    need -= r->C * r->rows.weight[order[k].row];
-    *edge = order[k].score;
+    need -= r->rows.weight[order[k].id];
+    *edge = -order[k].key;
   }
   free(order);
   return CPB_OK;
 }
 
-static void next_center(const cpb_svdd_rounds *rounds, const cpb_hull *hull, double *center) {
-  for (size_t j = 0; j < rounds->d; j++)
-    center[j] = cpb_in_data_unit(rounds->known.origin[j] + hull->point[j], rounds->ask.exponent);
-}
-
 static double gap_of(const cpb_svdd_known *known) {
-  return known->upper > 0 ? (known->upper - fmin(fmax(known->lower, 0), known->upper)) / known->upper : 0;
+  double lower = known->lower;
+  return cpb_svdd_gap(known->upper, &lower);
 }
 
 /* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
  * are relative to that round's centre. */
 static void begin_anew(cpb_svdd_rounds *rounds) {
   memcpy(rounds->known.origin, rounds->ask.center, rounds->d * sizeof *rounds->known.origin);
-  rounds->known.column_count = 0;
+  rounds->known.columns.count = 0;
   rounds->known.doubt = 0;
 }
 
@@ -649,7 +534,8 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
   bool coarse = gap_of(&rounds->known) > 1e-3;
   cpb_status status = CPB_OK;
   memcpy(center, rounds->ask.center, rounds->d * sizeof *center);
-  if (at != EDGE_BELOW && r->hull.count > 0) next_center(rounds, &r->hull, center);
+  if (at != EDGE_BELOW && r->hull.count > 0)
+    cpb_set_center(rounds->known.origin, r->hull.point, rounds->ask.exponent, rounds->d, center);
   if (at == EDGE_WITHIN)
     status = edge_of_rows(rounds, r, center, &edge);
   else /* a little low, so that the next round has a column */
@@ -720,160 +606,13 @@ cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, c
   if (status != CPB_OK) return status;
   int exponent = rounds->ask.exponent;
   for (size_t j = 0; j < rounds->d; j++) center[j] = ldexp(known->best[j], exponent);
-  double lower = fmin(fmax(known->lower, 0), known->upper);
-  cpb_svdd_report ours = {.gap = gap_of(known),
+  double lower = known->lower, gap = cpb_svdd_gap(known->upper, &lower);
+  cpb_svdd_report ours = {.gap = gap,
                           .radius = ldexp(sqrt(known->edge), exponent),
                           .objective = ldexp(known->upper, 2 * exponent),
-                          .lower_bound = cpb_svdd_lower_in_unit(lower, 2 * exponent),
+                          .lower_bound = cpb_lower_in_unit(lower, 2 * exponent),
                           .iterations = (size_t)rounds->ask.round};
-  ours.converged = ours.gap <= rounds->options.gap;
+  ours.converged = gap <= rounds->options.gap;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;
-}
-
-/* Rounds of SVDD as bytes; see core/state_bytes.h.
- *
- *   "CPBTAILS"  u32 version  u64 d  f64 nu  f64 gap  u64 max rounds
- *   u64 round  i32 exponent  i32 octave  f64 total  f64 edge  d f64 center
- *   u64 rows;  round 0 with rows: d f64 low, d f64 high
- *   2 (d+2) sums, each  u32 first digit  u32 digits, per digit  i64
- *   u64 bins, per bin  u32 bin  u64 weight
- *   u64 rows near the edge, per row  u64 id  f64 weight  f64 distance^2  d f64
- *   u64 columns, per column  f64 height  f64 weight  d f64
- *   f64 doubt  f64 upper  f64 lower  f64 edge  u64 stalls  u32 done  d f64 origin  d f64 best
- *   u64 FNV-1a of all before */
-
-enum { VERSION = 1 };
-static const cpb_state_kind kind = {"CPBTAILS", VERSION, "rounds of SVDD", VERSION};
-
-static const cpb_state_member option_table[] = {CPB_MEMBER(F64, cpb_svdd_options, nu),
-                                                CPB_MEMBER(F64, cpb_svdd_options, gap),
-                                                CPB_MEMBER(SIZE, cpb_svdd_options, max_iterations)};
-
-static const cpb_state_member question_table[] = {
-    CPB_MEMBER(U64, cpb_svdd_question, round),   CPB_MEMBER(I32, cpb_svdd_question, exponent),
-    CPB_MEMBER(I32, cpb_svdd_question, octave),  CPB_MEMBER(FINITE, cpb_svdd_question, total),
-    CPB_MEMBER(FINITE, cpb_svdd_question, edge), CPB_MEMBER_ROWS(cpb_svdd_question, center)};
-
-static const cpb_state_member row_table[] = {
-    CPB_MEMBER_EACH(U64, cpb_edge_rows, id), CPB_MEMBER_EACH(FINITE, cpb_edge_rows, weight),
-    CPB_MEMBER_EACH(FINITE, cpb_edge_rows, dist2), CPB_MEMBER_ROWS(cpb_edge_rows, p)};
-
-static const cpb_state_member column_table[] = {CPB_MEMBER_EACH(FINITE, cpb_svdd_known, q),
-                                                CPB_MEMBER_EACH(FINITE, cpb_svdd_known, mass),
-                                                CPB_MEMBER_ROWS(cpb_svdd_known, p)};
-
-static const cpb_state_member known_table[] = {
-    CPB_MEMBER(FINITE, cpb_svdd_known, doubt), CPB_MEMBER(F64, cpb_svdd_known, upper),
-    CPB_MEMBER(F64, cpb_svdd_known, lower),    CPB_MEMBER(FINITE, cpb_svdd_known, edge),
-    CPB_MEMBER(U64, cpb_svdd_known, stalls),   CPB_MEMBER(FLAG, cpb_svdd_known, done),
-    CPB_MEMBER_ROWS(cpb_svdd_known, origin),   CPB_MEMBER_ROWS(cpb_svdd_known, best)};
-
-static bool within(int x, int limit) { return x >= -limit && x <= limit; }
-
-static void carry_round(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_svdd_question *ask = &rounds->ask;
-  cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
-  cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "the unit is out of range");
-  cpb_state_require(s, ask->round == 0 || ask->total > 0, "the total weight is not positive");
-  rounds->got.rows = cpb_state_number(s, rounds->got.rows, 8);
-  if (ask->round == 0 && rounds->got.rows > 0)
-    cpb_state_doubles(s, rounds->got.low, 2 * rounds->d); /* and high */
-  for (size_t k = 0; k < cpb_svdd_sums(rounds) && s->status == CPB_OK; k++)
-    cpb_state_sum(s, &rounds->got.sum[k]);
-}
-
-static void write_bins(cpb_state *s, const uint64_t *bins) {
-  uint64_t used = 0;
-  for (size_t b = 0; b < CPB_EDGE_BINS; b++) used += bins[b] > 0;
-  cpb_state_number(s, used, 8);
-  for (size_t b = 0; b < CPB_EDGE_BINS; b++) {
-    if (bins[b] == 0) continue;
-    cpb_state_number(s, b, 4);
-    cpb_state_number(s, bins[b], 8);
-  }
-}
-
-static void read_bins(cpb_state *s, uint64_t *bins) {
-  size_t count = cpb_state_count(s, 0, 12);
-  for (size_t k = 0; k < count && s->status == CPB_OK; k++) {
-    uint64_t b = cpb_state_number(s, 0, 4), weight = cpb_state_number(s, 0, 8);
-    if (b >= CPB_EDGE_BINS)
-      cpb_state_refuse(s, "a bin has an impossible number");
-    else
-      bins[b] = weight;
-  }
-}
-
-static void carry_rows(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_edge_rows *rows = &rounds->got.near_edge;
-  size_t count = cpb_state_count(s, rows->count, (rounds->d + 3) * 8);
-  cpb_state_require(s, count <= CPB_EDGE_ROWS, "it has too many rows");
-  if (s->reading && s->status == CPB_OK && rows_room(rows, rounds->d) != CPB_OK)
-    cpb_state_no_memory(s, "columns", rounds->d);
-  for (size_t i = 0; i < count && s->status == CPB_OK; i++) {
-    cpb_state_carry_record(s, rows, CPB_STATE_TABLE(row_table), rounds->d, i);
-    cpb_state_require(s, rows->weight[i] > 0 && rows->dist2[i] >= 0, "a row has an impossible weight");
-  }
-  if (s->reading && s->status == CPB_OK) take_rows(rounds, count);
-}
-
-static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
-  cpb_svdd_known *known = &rounds->known;
-  size_t count = cpb_state_count(s, known->column_count, (rounds->d + 2) * 8);
-  if (s->reading && columns_room(rounds, count) != CPB_OK) cpb_state_no_memory(s, "columns", count);
-  cpb_state_carry_records(s, known, CPB_STATE_TABLE(column_table), rounds->d, count);
-  known->column_count = count;
-  cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
-  cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
-}
-
-static void make(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
-  cpb_svdd_rounds *made = NULL;
-  cpb_error why;
-  if (s->status == CPB_OK && cpb_svdd_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
-static void carry(cpb_state *s, void **object) {
-  cpb_svdd_rounds *rounds = *object;
-  cpb_svdd_options options;
-  cpb_svdd_options_init(&options, sizeof options);
-  cpb_state_begin(s, &kind);
-  size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(option_table), 0);
-  if (s->reading) make(s, object, &options, d);
-  if (s->status != CPB_OK) return;
-  rounds = *object;
-  carry_round(s, rounds);
-  if (s->reading)
-    read_bins(s, rounds->got.bins);
-  else
-    write_bins(s, rounds->got.bins);
-  carry_rows(s, rounds);
-  carry_known(s, rounds);
-  cpb_state_end(s);
-}
-
-/* Sorts the rows near the edge: equal states have equal bytes. */
-cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes, size_t *count,
-                                     cpb_error *error) {
-  if (rounds == NULL || bytes == NULL || count == NULL)
-    return cpb_fail_missing(error, rounds == NULL ? "rounds" : bytes == NULL ? "bytes" : "count");
-  *bytes = NULL;
-  cpb_svdd_rounds ordered = *rounds;
-  ordered.got.near_edge = (cpb_edge_rows){0};
-  cpb_status status = sort_rows(&rounds->got.near_edge, rounds->d, &ordered.got.near_edge);
-  status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->got.near_edge.count)
-                            : cpb_state_write(carry, &ordered, bytes, count, error);
-  rows_free(&ordered.got.near_edge);
-  return status;
-}
-
-static void release(void *rounds) { cpb_svdd_rounds_free(rounds); }
-
-cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
-                                       cpb_svdd_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry, release, "rounds", bytes, count, name, out, error);
 }

@@ -39,19 +39,13 @@ static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
 }
 
 static cpb_status update(reading *r, cpb_view block, cpb_error *error) {
-  return cpb_ball_rounds_update(r->rounds, block, r->rows, r->exec, error);
-}
-
-static uint64_t told_rows(const cpb_source *source) {
-  return source->view.rows > 0 ? source->view.rows : source->rows;
+  return cpb_ball_rounds_update(r->rounds, block, (cpb_row_ids){NULL, r->rows}, r->exec, error);
 }
 
 static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
-  uint64_t rows = told_rows(r->source);
   cpb_status status = cpb_check_view(block, "x", r->rounds->d, error);
   if (status != CPB_OK) return status;
-  status = rows == CPB_ROWS_UNKNOWN ? cpb_ball_rounds_sample(r->rounds, block, (cpb_row_ids){NULL, r->rows})
-                                    : cpb_ball_rounds_sample_of(r->rounds, block, r->rows, rows);
+  status = cpb_ball_rounds_sample(r->rounds, block, (cpb_row_ids){NULL, r->rows});
   return status == CPB_OK ? CPB_OK : cpb_fail_memory(error, "a sample of rows");
 }
 
@@ -68,9 +62,11 @@ static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
 
 /* Starts round 1 from a sample alone if squares of the data are safe: the columns need not be read. */
 static cpb_status begin(reading *r, bool *begun, cpb_error *error) {
+  uint64_t told = r->source->view.rows > 0 ? r->source->view.rows : r->source->rows;
+  if (told != CPB_ROWS_UNKNOWN) cpb_ball_rounds_expect(r->rounds, told);
   r->passes += r->source->view.rows == 0;
   cpb_status status = read_pass(r, sample, error);
-  uint64_t rows = r->rows, told = told_rows(r->source);
+  uint64_t rows = r->rows;
   if (status == CPB_OK && rows == 0) return cpb_fail_no_ball(error, 0, r->rounds->d);
   if (status == CPB_OK) status = cpb_ball_rounds_start(r->rounds, 0, rows, error);
   if (status == CPB_OK) status = read_pass(r, read_about, error);

@@ -92,15 +92,8 @@ static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svd
   if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
   if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
-  if (!(options->nu > 0 && options->nu <= 1))
-    return cpb_fail_domain(error, "nu", options->nu, "nu must lie in (0,1]");
-  status = cpb_svdd_check_share(options, x.rows, error);
-  if (status != CPB_OK) return status;
-  if (!(options->gap >= 0 && options->gap < INFINITY))
-    return cpb_fail_domain(error, "gap", options->gap, "gap must be >= 0 and finite");
-  if (options->method > CPB_SVDD_CAP_SVM_PAPER)
-    return cpb_fail_domain(error, "method", (double)options->method, "method must be one of cpb_svdd_method");
-  return CPB_OK;
+  status = cpb_svdd_check_options(options, error);
+  return status == CPB_OK ? cpb_svdd_check_share(options, x.rows, error) : status;
 }
 
 cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *given,
@@ -113,18 +106,14 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (multipliers == NULL) return cpb_fail_missing(error, "multipliers");
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
+  options->max_iterations = 1; /* not used */
   if (status == CPB_OK) status = check_call(x, kernel, options, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
-  double *numbers = malloc(4 * n * sizeof *numbers), *cap = numbers, *a = numbers + 3 * n;
+  double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers, *a = numbers + 2 * n;
   if (numbers == NULL) return cpb_fail_memory(error, "%zu rows", n);
-  cpb_kernel_rows rows = {.loops = cpb_loops_here(),
-                          .exec = exec,
-                          .kernel = kernel,
-                          .x = x,
-                          .cap = cap,
-                          .norm2 = numbers + n,
-                          .diagonal = numbers + 2 * n};
+  cpb_kernel_rows rows = {
+      .loops = cpb_loops_here(), .exec = exec, .kernel = kernel, .x = x, .cap = cap, .diagonal = numbers + n};
   status = set_caps(cap, n, options, error);
   if (status == CPB_OK) status = cpb_kernel_rows_look(&rows, error);
   if (status == CPB_OK) {
@@ -134,8 +123,7 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
     if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {
-    ours.lower_bound = fmin(fmax(ours.lower_bound, 0), ours.objective);
-    ours.gap = ours.objective > 0 ? (ours.objective - ours.lower_bound) / ours.objective : 0;
+    ours.gap = cpb_svdd_gap(ours.objective, &ours.lower_bound);
     for (size_t i = 0; i < n; i++) ours.support += a[i] > 0;
     memcpy(multipliers, a, n * sizeof *a);
     if (options->method == CPB_SVDD_EXACT) ours.converged = ours.gap <= options->gap;

@@ -1,7 +1,6 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +31,11 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error) {
   if (options->weights != NULL || options->nu * (double)rows >= 1 - 1e-12) return CPB_OK;
   return cpb_fail_nu_rows(error, options->nu, rows);
+}
+
+double cpb_svdd_gap(double upper, double *lower) {
+  *lower = fmin(fmax(*lower, 0), upper);
+  return upper > 0 ? (upper - *lower) / upper : 0;
 }
 
 /* The sum of weights, after checking each. */
@@ -96,24 +100,18 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", dual->x.rows);
   if (status != CPB_OK) return status;
   report->objective = dual->upper;
-  report->lower_bound = fmin(fmax(dual->lower, 0), dual->upper);
-  report->gap = dual->upper > 0 ? (dual->upper - report->lower_bound) / dual->upper : 0;
+  report->lower_bound = dual->lower;
+  report->gap = cpb_svdd_gap(dual->upper, &report->lower_bound);
   report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
   report->iterations = dual->iterations;
   return CPB_OK;
-}
-
-double cpb_svdd_lower_in_unit(double x, int exponent) {
-  double scaled = ldexp(x, exponent);
-  if (isinf(scaled)) return NAN;
-  return exponent == 0 || scaled >= DBL_MIN ? scaled : fmax(0, scaled - DBL_TRUE_MIN);
 }
 
 /* Converts everything back to the unit of the data; squares may overflow there. */
 static void to_data_unit(cpb_svdd_report *report, int exponent) {
   report->radius = ldexp(report->radius, exponent);
   report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = cpb_svdd_lower_in_unit(report->lower_bound, 2 * exponent);
+  report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
 /* C w_i, at most 1. Divides first: the product nu sum may underflow. */

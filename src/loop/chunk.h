@@ -14,6 +14,13 @@ static inline const double *cpb_row_chunk(const cpb_loops *loops, cpb_view view,
   return buffer;
 }
 
+/* All elements of a row. */
+static inline void cpb_row_widen(cpb_view view, size_t row, double *to) {
+  size_t element = row * view.stride;
+  cpb_loops_here()->widen[view.dtype]((const char *)view.data + element * cpb_dtype_size(view.dtype),
+                                      view.cols, to);
+}
+
 /* Writes count doubles to elements [offset, ..) of a row of an f32 or f64 out. */
 static inline void cpb_row_store(const cpb_loops *loops, cpb_out out, size_t row, size_t offset, size_t count,
                                  const double *from) {

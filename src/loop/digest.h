@@ -1,5 +1,5 @@
-/* The digest of bytes, in vectors or by its definition. It detects rows that were changed by accident or by another program; it does not protect
- * against an attacker who searches for two sets of rows with the same digest.
+/* The digest of bytes, in vectors or by its definition. It detects rows that were changed by accident or by another program;
+ * it does not protect against an attacker who searches for two sets of rows with the same digest.
  *
  * Eight sums of 64 bits run over stripes of 64 bytes. For a word w in lane i, of stripe s of a round of DIGEST_ROUND,
  *   sums[i] += low32(w^k) high32(w^k),  sums[i^1] += w,  k = digest_keys[s+i]
@@ -43,26 +43,22 @@ typedef struct digest_sums {
 LANE_INLINE void digest_stripe(digest_sums *d, const uint64_t *keys, const unsigned char *bytes) {
 #pragma GCC unroll 4
   for (size_t v = 0; v < DIGEST_VECTORS; v++) {
-    vec_u64 word = vec_any_u64(bytes + v * sizeof word);
-    vec_u64 keyed = vec_xor_u64(word, vec_any_u64(keys + v * VEC_U64));
-    vec_u64 added = vec_add_u64(vec_product_u32(keyed, vec_right_u64(keyed, 32)), vec_swap_u64(word));
-    d->sum[v] = vec_add_u64(d->sum[v], added);
+    vec_u64 word = vec_load_u64(bytes + v * sizeof word);
+    vec_u64 keyed = word ^ vec_load_u64(keys + v * VEC_U64);
+    d->sum[v] += vec_product_u32(keyed, keyed >> 32) + vec_swap_u64(word);
   }
 }
 
 /* x times a number of 32 bits. */
 LANE_INLINE vec_u64 digest_times(vec_u64 x, vec_u64 factor) {
-  vec_u64 high = vec_product_u32(vec_right_u64(x, 32), factor);
-  return vec_add_u64(vec_product_u32(x, factor), vec_left_u64(high, 32));
+  return vec_product_u32(x, factor) + (vec_product_u32(x >> 32, factor) << 32);
 }
 
 LANE_INLINE void digest_scramble(digest_sums *d) {
-  vec_u64 factor = vec_spread_u64(DIGEST_FACTOR);
 #pragma GCC unroll 4
   for (size_t v = 0; v < DIGEST_VECTORS; v++) {
-    vec_u64 folded = vec_xor_u64(d->sum[v], vec_right_u64(d->sum[v], 47));
-    vec_u64 key = vec_any_u64(digest_keys + DIGEST_ROUND + v * VEC_U64);
-    d->sum[v] = digest_times(vec_xor_u64(folded, key), factor);
+    vec_u64 key = vec_load_u64(digest_keys + DIGEST_ROUND + v * VEC_U64);
+    d->sum[v] = digest_times(d->sum[v] ^ d->sum[v] >> 47 ^ key, DIGEST_FACTOR + (vec_u64){0});
   }
 }
 #else

@@ -33,8 +33,8 @@ static inline __attribute__((always_inline)) void grid_load(const float *x, size
     memcpy(to, x, sizeof *to);
     return;
   }
-#ifdef LANES_PARTS /* a lane header is included */
-  lanes_f32 part = part_f32(x, 0, count);
+#ifdef CPB_LOOP_LANES_H
+  lanes_f32 part = lanes_part_f32(x, count);
 #else
   float part[CPB_LANES] = {0};
   for (size_t j = 0; j < count; j++) part[j] = x[j];

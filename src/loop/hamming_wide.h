@@ -14,20 +14,20 @@ LANE_INLINE void hamming_scan(const cpb_hamming *h, size_t words) {
     vec_u64 sum[GROUP_VECTORS];
     unsigned below = 0;
 #pragma GCC unroll 2
-    for (size_t v = 0; v < GROUP_VECTORS; v++) sum[v] = vec_spread_u64(0);
+    for (size_t v = 0; v < GROUP_VECTORS; v++) sum[v] = (vec_u64){0};
 #pragma GCC unroll 4
     for (size_t j = 0; j < words; j++, codes += CPB_CODE_GROUP) {
-      vec_u64 word = vec_spread_u64(h->query[j]);
+      uint64_t word = h->query[j];
 #pragma GCC unroll 2
       for (size_t v = 0; v < GROUP_VECTORS; v++)
-        sum[v] = vec_add_u64(sum[v], vec_ones_u64(vec_xor_u64(word, vec_load_u64(codes + v * VEC_U64))));
+        sum[v] += vec_ones_u64(word ^ vec_load_u64(codes + v * VEC_U64));
     }
 #pragma GCC unroll 2
     for (size_t v = 0; v < GROUP_VECTORS; v++)
-      below |= vec_below_u64(sum[v], vec_spread_u64(limit)) << v * VEC_U64;
+      below |= vec_below_u64(sum[v], limit + (vec_u64){0}) << v * VEC_U64;
     if (below == 0) continue;
     _Alignas(64) uint64_t distance[CPB_CODE_GROUP];
-    for (size_t v = 0; v < GROUP_VECTORS; v++) vec_store_u64(distance + v * VEC_U64, sum[v]);
+    memcpy(distance, sum, sizeof sum);
     limit = h->found(h->context, group, below, distance);
   }
 }

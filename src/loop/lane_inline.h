@@ -7,7 +7,9 @@
 
 #define LANE_INLINE static inline __attribute__((always_inline))
 
-/* The position of an output element in its aligned group of sixteen. */
-static inline size_t group_phase(const char *p, size_t size) { return (uintptr_t)p / size % 16; }
+/* The position of an output element in its aligned group of so many. */
+static inline size_t group_phase(const char *p, size_t size, size_t group) {
+  return (uintptr_t)p / size % group;
+}
 
 #endif

@@ -5,30 +5,24 @@
 
 #include "loop/rows_double.h"
 
+#include "loop/rows_walk.inc"
+
 enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64 };
 
-/* How rows of a type are read. */
-typedef struct layer_source {
-  size_t size; /* bytes of an element */
-  lanes_f64 (*load)(const void *p);
-  lanes_f64 (*part)(const void *p, size_t from, size_t to);
-} layer_source;
-
-static const layer_source layer_source_f32 = {4, wide_f32, wide_part_f32};
-static const layer_source layer_source_f64 = {8, wide_f64, wide_part_f64};
-
-/* How rows are written: their source, and whether results are f32. */
-typedef struct layer_target {
-  const layer_source *source;
-  row_kind row;
-} layer_target;
-
-/* Constants of a loop: what is summed, what is written, and whether converted numbers are stored. */
+/* Constants of a loop: rows are f64, or f32; the numbers that are summed are stored, and written from there. */
 typedef struct layer_kind {
-  const layer_source *summed;
-  layer_target written;
-  bool keeps;
+  bool wide, keeps;
 } layer_kind;
+
+LANE_INLINE row_kind layer_results(layer_kind kind) { return (row_kind){.narrow = !kind.wide}; }
+
+/* Numbers i .. i+count-1 of a row of floats or doubles, then zeros. */
+LANE_INLINE lanes_f64 layer_lanes(bool wide, const void *row, size_t i, size_t count) {
+  const double *x = (const double *)row + (wide ? i : 0);
+  const float *narrow = (const float *)row + (wide ? 0 : i);
+  if (count < CPB_LANES) return wide ? lanes_part_f64(x, count) : lanes_widen(lanes_part_f32(narrow, count));
+  return wide ? lanes_load_f64(x) : lanes_wide_f32(narrow);
+}
 
 /* The sums of dot over a chunk. */
 typedef struct layer_sums {
@@ -37,144 +31,104 @@ typedef struct layer_sums {
 
 /* Products of floats are exact in double. */
 LANE_INLINE lanes_f64 layer_product(layer_kind kind, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
-  return kind.summed->size == sizeof(float) ? wide_add_exact(sum, x, y) : wide_add_product(sum, x, y);
+  return kind.wide ? lanes_add_product(sum, x, y) : lanes_add_exact(sum, x, y);
 }
 
-/* Numbers i .. i+15 of both. */
-LANE_INLINE void layer_take(layer_kind kind, layer_sums *sums, lanes_f64 x, lanes_f64 g, double *kept) {
+LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i,
+                           size_t count) {
+  const size_t size = kind.wide ? sizeof(double) : sizeof(float);
+  for (size_t far = i * size; far < (i + CPB_LANES) * size; far += LAYER_FETCHED) {
+    lanes_prefetch((const char *)line->next_row + far + LAYER_AHEAD);
+    lanes_prefetch((const char *)line->next_g + far + LAYER_AHEAD);
+  }
+  lanes_f64 x = layer_lanes(kind.wide, line->next_row, i, count);
+  lanes_f64 g = layer_lanes(kind.wide, line->next_g, i, count);
   sums->row2 = layer_product(kind, sums->row2, x, x);
   sums->product = layer_product(kind, sums->product, x, g);
   sums->g2 = layer_product(kind, sums->g2, g, g);
   if (!kind.keeps) return;
-  store_wide(kept, x);
-  store_wide(kept + CPB_LAYER_KEPT, g);
+  lanes_store_f64(line->kept + i, x);
+  lanes_store_f64(line->kept + i + CPB_LAYER_KEPT, g);
 }
 
-/* Sixteen numbers of the next row. */
-LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i) {
-  size_t size = kind.summed->size;
-  const char *row = (const char *)line->next_row + i * size, *g = (const char *)line->next_g + i * size;
-  for (size_t far = LAYER_AHEAD; far < LAYER_AHEAD + CPB_LANES * size; far += LAYER_FETCHED) {
-    lanes_prefetch(row + far);
-    lanes_prefetch(g + far);
-  }
-  layer_take(kind, sums, kind.summed->load(row), kind.summed->load(g), line->kept + i);
+/* The same numbers of the gradient. */
+LANE_INLINE lanes_f64 layer_result(layer_kind kind, const cpb_layer_line *line, size_t i, size_t count) {
+  const bool wide = kind.wide || kind.keeps;
+  return lanes_plus_f64(lanes_times_f64(layer_lanes(wide, line->g, i, count), line->toward_g),
+                        lanes_times_f64(layer_lanes(wide, line->row, i, count), line->toward_row));
 }
 
-LANE_INLINE void layer_sum_part(layer_kind kind, const cpb_layer_line *line, layer_sums *sums, size_t i,
-                                size_t count) {
-  size_t at = i * kind.summed->size;
-  layer_take(kind, sums, kind.summed->part((const char *)line->next_row + at, 0, count),
-             kind.summed->part((const char *)line->next_g + at, 0, count), line->kept + i);
+/* How a row is written, as in rows_walk.inc: it begins at `phase` in its group; `before` has the results before the next ones.
+ * Where the beginning of the group is not carried, the row is written with ordinary stores. */
+typedef struct layer_way {
+  bool carries, stream;
+  size_t phase;
+  vec_f64 before;
+} layer_way;
+
+/* Where results are stored whose last `count` are carried. */
+LANE_INLINE char *layer_carried(layer_kind kind, cpb_layer_carry *carry, size_t count) {
+  return (char *)carry + sizeof carry->before + count * result_size(layer_results(kind)) -
+         VEC_F64 * result_size(layer_results(kind));
 }
 
-/* Numbers i .. i+15 of the gradient. */
-LANE_INLINE lanes_f64 layer_lanes_at(layer_target kind, const cpb_layer_line *line, size_t i) {
-  size_t at = i * kind.source->size;
-  return wide_plus(wide_times(kind.source->load((const char *)line->g + at), line->toward_g),
-                   wide_times(kind.source->load((const char *)line->row + at), line->toward_row));
+LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, size_t d) {
+  layer_way way = {.carries = LANES_BYPASS && line->carry != NULL && line->out != NULL && d >= CPB_LANES};
+  if (!way.carries) return way;
+  way.phase = group_phase(line->out, result_size(layer_results(kind)), VEC_F64);
+  way.stream = line->carry->bytes > 0 || way.phase == 0;
+  way.before = result_load(layer_results(kind), layer_carried(kind, line->carry, way.phase));
+  return way;
 }
 
-/* Numbers i+from .. i+to-1, in lanes from .. to-1 */
-LANE_INLINE lanes_f64 layer_part_at(layer_target kind, const cpb_layer_line *line, ptrdiff_t i, size_t from,
-                                    size_t to) {
-  ptrdiff_t at = i * (ptrdiff_t)kind.source->size;
-  return wide_plus(wide_times(kind.source->part((const char *)line->g + at, from, to), line->toward_g),
-                   wide_times(kind.source->part((const char *)line->row + at, from, to), line->toward_row));
+/* The first `length` of sixteen numbers from number i on. */
+LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_way *way, size_t i,
+                           size_t length, lanes_f64 y) {
+  const row_kind results = layer_results(kind);
+  write_line(results, (row_way){way->stream, true}, (char *)line->out + i * result_size(results), way->phase,
+             way->before, y, length);
+  if (way->carries) way->before = lanes_last_f64(way->before, y, length);
 }
 
-/* The first lanes from the carried ones, the others from x. */
-LANE_INLINE void layer_stream_joined(layer_target kind, char *group, const char *waiting, lanes_f64 x,
-                                     size_t lane) {
-  if (kind.row.narrow)
-    lanes_stream((float *)group, lanes_join(load_f32(waiting), lanes_narrow(x), lane));
-  else
-    stream_wide((double *)group, wide_join(wide_f64(waiting), x, lane));
-}
-
-/* Non-temporal stores write whole aligned groups; the group in which a row ends is joined with the beginning of the
- * next row. */
-LANE_INLINE void layer_begin(layer_target kind, const cpb_layer_line *line, size_t phase) {
-  char *group = (char *)line->out - phase * result_size(kind.row);
-  lanes_f64 own = layer_part_at(kind, line, -(ptrdiff_t)phase, phase, CPB_LANES);
-  if (line->carry->bytes > 0)
-    layer_stream_joined(kind, group, line->carry->line, own, phase);
-  else
-    result_store_part(kind.row, group, own, phase, CPB_LANES);
-}
-
-LANE_INLINE void layer_put(layer_target kind, const cpb_layer_line *line, bool stream, size_t i) {
-  char *out = (char *)line->out + i * result_size(kind.row);
-  if (stream)
-    result_stream(kind.row, out, layer_lanes_at(kind, line, i));
-  else
-    result_store(kind.row, out, layer_lanes_at(kind, line, i));
-}
-
-/* The rest of the row, from number i on, is carried to the next. */
-LANE_INLINE void layer_wait(layer_target kind, const cpb_layer_line *line, size_t i, size_t d) {
-  size_t size = result_size(kind.row), length = d + line->has_last;
-  line->carry->bytes = (length - i) % CPB_LANES * size;
-  line->carry->out = (char *)line->out + i * size;
-  if (i == length) return;
-  lanes_f64 tail = layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i);
-  if (line->has_last) tail = line_set(tail, d - i, line->last);
-  if (line->carry->bytes > 0)
-    result_store(kind.row, line->carry->line, tail);
-  else
-    result_stream(kind.row, line->carry->out, tail);
-}
-
-LANE_INLINE void layer_store_end(layer_target kind, const cpb_layer_line *line, size_t i, size_t d) {
-  size_t size = result_size(kind.row);
-  char *out = line->out;
-  if (i < d)
-    result_store_part(kind.row, out + i * size, layer_part_at(kind, line, (ptrdiff_t)i, 0, d - i), 0, d - i);
-  if (line->has_last) result_store_last(kind.row, out + d * size, line->last);
-}
-
-/* A line without its first numbers. */
-LANE_INLINE cpb_layer_line layer_rest(layer_target kind, cpb_layer_line line, size_t count) {
-  line.row = (const char *)line.row + count * kind.source->size;
-  line.g = (const char *)line.g + count * kind.source->size;
-  line.out = (char *)line.out + count * result_size(kind.row);
-  return line;
+/* The results before the next ones, or before the next row, after `done` of this one: those of an incomplete group are
+ * carried. */
+LANE_INLINE void layer_save(layer_kind kind, const cpb_layer_line *line, const layer_way *way, size_t done,
+                            bool whole) {
+  const size_t size = result_size(layer_results(kind)), carried = (way->phase + done) % VEC_F64;
+  vec_write(!kind.wide, false, layer_carried(kind, line->carry, carried), way->before);
+  line->carry->out = (char *)line->out + (done - carried) * size;
+  if (way->stream || whole) line->carry->bytes = carried * size;
 }
 
 /* One function for all cases: a chunk is written, or summed, or written while the next row is summed. A row that is
- * shorter than a group does not reach the next one, and uses ordinary stores. */
+ * shorter than sixteen numbers may not reach the next group, and is not carried. */
 LANE_INLINE void layer_chunk_of(layer_kind kind, cpb_layer_line *line, size_t d, size_t start) {
-  bool stream = LANES_BYPASS && line->carry != NULL && d >= CPB_LANES;
-  size_t phase = stream ? group_phase(line->out, result_size(kind.written.row)) : 0;
-  size_t begun = phase > 0 ? CPB_LANES - phase : 0, end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK;
-  size_t groups = line->out != NULL ? (d - begun) / CPB_LANES * CPB_LANES : 0, i = start;
-  if (phase > 0 && start == 0) layer_begin(kind.written, line, phase);
-  const cpb_layer_line rest =
-      layer_rest(kind.written, *line, begun); /* local copy: cannot alias the output */
-  layer_sums sums = {lanes_zero(), lanes_zero(), lanes_zero()};
+  const cpb_layer_line own = *line; /* local copy: cannot alias the output */
+  const size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, last = own.has_last ? 1 : 0;
+  layer_way way = layer_way_of(kind, &own, d);
+  layer_sums sums = {0};
+  size_t i = start;
   for (; i + CPB_LANES <= end; i += CPB_LANES) {
-    if (line->next_row != NULL) layer_sum(kind, &rest, &sums, i);
-    if (i < groups) layer_put(kind.written, &rest, LANES_BYPASS && line->carry != NULL, i);
+    if (own.next_row != NULL) layer_sum(kind, &own, &sums, i, CPB_LANES);
+    if (own.out != NULL) layer_put(kind, &own, &way, i, CPB_LANES, layer_result(kind, &own, i, CPB_LANES));
   }
-  if (i < end && line->next_row != NULL) layer_sum_part(kind, line, &sums, i, end - i);
-  line->sums[0] = (start == 0 ? 0 : line->sums[0]) + lanes_sum(sums.row2);
-  line->sums[1] = (start == 0 ? 0 : line->sums[1]) + lanes_sum(sums.product);
-  line->sums[2] = (start == 0 ? 0 : line->sums[2]) + lanes_sum(sums.g2);
-  if (line->out == NULL || end < d) return;
-  if (stream)
-    layer_wait(kind.written, line, begun + groups, d);
-  else
-    layer_store_end(kind.written, line, groups, d);
+  if (i < end && own.next_row != NULL) layer_sum(kind, &own, &sums, i, end - i);
+  line->sums[0] = (start == 0 ? 0 : own.sums[0]) + lanes_sum(sums.row2);
+  line->sums[1] = (start == 0 ? 0 : own.sums[1]) + lanes_sum(sums.product);
+  line->sums[2] = (start == 0 ? 0 : own.sums[2]) + lanes_sum(sums.g2);
+  if (own.out == NULL) return;
+  if (end == d && d - i + last > 0) {
+    lanes_f64 y = layer_result(kind, &own, i, d - i);
+    layer_put(kind, &own, &way, i, d - i + last, last > 0 ? lanes_end_f64(y, d - i, own.last) : y);
+  }
+  if (way.carries) layer_save(kind, &own, &way, end == d ? d + last : end, end == d);
 }
-
-static const layer_target layer_floats = {&layer_source_f32, {.narrow = true}};
-static const layer_target layer_doubles = {&layer_source_f64, {.narrow = false}};
 
 static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
-  layer_chunk_of((layer_kind){&layer_source_f32, layer_floats, false}, line, d, start);
+  layer_chunk_of((layer_kind){.wide = false}, line, d, start);
 }
 static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
-  layer_chunk_of((layer_kind){&layer_source_f64, layer_doubles, false}, line, d, start);
+  layer_chunk_of((layer_kind){.wide = true}, line, d, start);
 }
 
 static void layer_fence(void) { lanes_fence(); }

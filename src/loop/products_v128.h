@@ -10,8 +10,8 @@
 
 /* Whether x is 0 or of medium size, so that no product of two and no sum of products leaves the range in which
  * fma_regular is exact. */
-LANE_INLINE v128_i64 is_medium(v128_f64 x) {
-  v128_f64 size = v128_abs(x);
+LANE_INLINE v128_i64 is_medium(vec_f64 x) {
+  vec_f64 size = v128_abs(x);
   return ((v128_i64)(size > 0x1p-450) & (v128_i64)(size < 0x1p450)) | (v128_i64)(x == 0);
 }
 
@@ -51,7 +51,7 @@ LANE_INLINE void tile_part_regular(const cpb_tile *t, size_t column) {
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       double *at = t->c + column + i * t->c_row + v * VEC_F64;
-      vec_store_f64(at, vec_add_f64(t->fresh ? vec_spread_f64(0) : vec_load_f64(at), sum[i][v]));
+      vec_store_f64(at, (t->fresh ? vec_spread_f64(0) : vec_load_f64(at)) + sum[i][v]);
     }
 }
 

@@ -38,7 +38,7 @@ LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
     for (size_t v = 0; v < TILE_VECTORS; v++) {
       double *at = c + i * c_row + v * VEC_F64;
-      vec_store_f64(at, vec_add_f64(fresh ? vec_spread_f64(0) : vec_load_f64(at), sum[i][v]));
+      vec_store_f64(at, (fresh ? vec_spread_f64(0) : vec_load_f64(at)) + sum[i][v]);
     }
 }
 
@@ -84,18 +84,18 @@ static void signs(const float *values, float margin, uint64_t *above, uint64_t *
 static double spread_f32(const float *x, size_t n, float unit, const float *center, float *to, size_t step) {
   double sum = 0;
   for (size_t start = 0; start < n; start += CPB_CHUNK) {
-    size_t end = n - start < CPB_CHUNK ? n : start + CPB_CHUNK, i = start;
-    lanes_f64 lane = lanes_zero();
-    for (; i + CPB_LANES <= end; i += CPB_LANES, to += step) {
-      lanes_f32 z = lanes_times(lanes_less(load_f32(x + i), load_f32(center + i)), unit);
-      lane = lanes_add_square(lane, z);
-      store_lanes(to, z);
-    }
-    if (i < end) {
-      lanes_f32 from = part_f32(x + i, 0, end - i), z;
-      z = lanes_times(lanes_less(from, part_f32(center + i, 0, end - i)), unit);
-      lane = lanes_add_square(lane, z);
-      store_part(to, z, 0, end - i);
+    size_t end = n - start < CPB_CHUNK ? n : start + CPB_CHUNK;
+    lanes_f64 lane = {0};
+    for (size_t i = start; i < end; i += CPB_LANES, to += step) {
+      bool whole = i + CPB_LANES <= end;
+      lanes_f32 z = whole ? lanes_load_f32(x + i) : lanes_part_f32(x + i, end - i);
+      lanes_f32 m = whole ? lanes_load_f32(center + i) : lanes_part_f32(center + i, end - i);
+      z = lanes_times_f32(lanes_less_f32(z, m), unit);
+      lane = lanes_add_exact(lane, lanes_widen(z), lanes_widen(z));
+      if (whole)
+        lanes_store_f32(to, z);
+      else
+        lanes_store_part_f32(to, z, end - i);
     }
     sum += lanes_sum(lane);
   }

@@ -1,7 +1,7 @@
 /* Rows on AVX2; a file of its own, so that loops compile in parallel. */
 #include "loop/lanes_avx2.h"
 
-enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = false };
+enum { BLOCK_FLOATS = 31, BLOCK_SMALL = 31, RANGES_LEAST = 5 };
 
 #include "loop/rows_float.h"
 

@@ -1,8 +1,7 @@
 /* Rows on AVX-512; a file of its own, so that loops compile in parallel. */
 #include "loop/lanes_avx512.h"
 
-#define LANES_LONG
-enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 1, FEW_STAGED = true };
+enum { BLOCK_FLOATS = 24, BLOCK_SMALL = 31, RANGES_LEAST = 5 };
 
 #include "loop/rows_float.h"
 

@@ -82,12 +82,18 @@ static double wide_element(const cpb_rows_job *job, const char *row, size_t i) {
   return job->in_type == CPB_F64 ? ((const double *)row)[i] : (double)element(row, job->in_type, i);
 }
 
+/* Embedding: minus the centre. */
+static double wide_centered(const cpb_rows_job *job, const char *row, size_t i) {
+  double x = wide_element(job, row, i);
+  return job->embedding && job->center.wide != NULL ? x - job->center.wide[i] : x;
+}
+
 static double wide_norm(const cpb_rows_job *job, const char *row) {
   double sum = 0;
   for (size_t start = 0; start < job->d; start += CPB_CHUNK) {
     double lane[CPB_LANES] = {0};
     for (size_t i = start; i < job->d && i < start + CPB_CHUNK; i++) {
-      double x = wide_element(job, row, i) - (job->embedding ? job->center.taken[i] : 0);
+      double x = wide_centered(job, row, i);
       lane[i % CPB_LANES] += x * x;
     }
     sum += add_lanes(lane);
@@ -116,8 +122,8 @@ static void wide_rows(const cpb_rows_job *job, size_t first, size_t count) {
       continue;
     }
     for (size_t i = 0; i < job->d; i++) {
-      double x = wide_element(job, in, i), m = job->center.taken[i];
-      wide_result(job, row, i, job->embedding ? f.factor * (x - m) : f.factor * x - m);
+      double x = wide_centered(job, in, i), y = f.factor * x;
+      wide_result(job, row, i, job->embedding || job->center.wide == NULL ? y : y + job->center.wide[i]);
     }
     if (job->embedding) wide_result(job, row, job->d, f.last);
   }

@@ -4,7 +4,7 @@
 /* Measured on SSE2, whose sixteen registers are too few for sixteen lanes of doubles: plain C is up to four times as
  * fast for shorter rows. */
 #if defined(__aarch64__)
-enum { RANGES_LEAST = 1 };
+enum { RANGES_LEAST = 5 };
 #else
 #define NO_SMALL_RANGES
 enum { RANGES_LEAST = 32 };

@@ -84,13 +84,11 @@ static const char *types_name(unsigned types) {
 }
 
 static void print_rule(const cpb_rows_rule *rule, const char *arithmetic, char *text, size_t size) {
-  char most[24] = "", strides[40] = "any stride";
+  char most[24] = "";
   if (rule->most < SIZE_MAX) snprintf(most, sizeof most, "%zu", rule->most);
-  if (rule->else_walk != NULL)
-    snprintf(strides, sizeof strides, "packed results, else %s", rule->else_walk->name);
-  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; %s; src/loop/%s, %s", types_name(rule->in),
+  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; any stride; src/loop/%s, %s", types_name(rule->in),
            types_name(rule->out), rule->least, most, rule->walk->name,
-           rule->unembed != NULL ? "embed, unembed" : "embed", strides, rule->walk->file, arithmetic);
+           rule->unembed != NULL ? "embed, unembed" : "embed", rule->walk->file, arithmetic);
 }
 
 bool cpb_isa_plan(size_t line, char *text, size_t size) {

@@ -15,11 +15,11 @@
 
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
-/* The centre m of a map: d numbers; CPB_LANES elements after them must be readable. */
+/* The centre m of a map: d numbers, followed by CPB_LANES zeros. */
 typedef struct cpb_rows_center {
   const float *high, *low; /* for arithmetic in float: m = high + low; NULL: 0 */
   bool twofold;            /* false: low is 0 everywhere and is not read */
-  const double *taken;     /* for arithmetic in double: what is subtracted, m when embedding, else -m */
+  const double *wide;      /* for arithmetic in double; NULL: 0 */
 } cpb_rows_center;
 
 /* The largest element of a centre, for f32 and f64 results. */
@@ -51,8 +51,7 @@ typedef void cpb_rows_loop(const cpb_rows_job *job);
 
 /* One line of the plan of an instruction set: which function serves rows of these sets of types and these lengths.
  *   blocks            sixteen rows at a time
- *   ranges            several ranges of rows in lockstep
- *   lines             the same, by cache lines of the output */
+ *   ranges            several ranges of rows in lockstep */
 typedef struct cpb_rows_walk {
   const char *name, *file; /* file: of src/loop */
 } cpb_rows_walk;
@@ -62,7 +61,6 @@ typedef struct cpb_rows_rule {
   unsigned in, out;               /* sets of types, bit 1 << type */
   size_t least, most;             /* numbers in a row */
   cpb_rows_loop *embed, *unembed; /* NULL: not by this walk */
-  const cpb_rows_walk *else_walk; /* serves results that are not packed; NULL: the same */
 } cpb_rows_rule;
 
 enum {
@@ -76,12 +74,12 @@ enum {
 cpb_rows_loop cpb_rows_plain;
 void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count);
 
-/* The end of a row that is written with non-temporal stores: it is kept until the next row completes its cache line.
- * */
+/* The end of a row that is written with non-temporal stores: it is kept until the next row completes its group of sixteen
+ * numbers. */
 typedef struct cpb_layer_carry {
-  _Alignas(64) char line[CPB_LANES * sizeof(double)];
+  _Alignas(64) char before[CPB_LANES * sizeof(double)], line[CPB_LANES * sizeof(double)];
   char *out;
-  size_t bytes; /* of the line, from its beginning */
+  size_t bytes; /* of the line, from its beginning; earlier results end at `line`, too */
 } cpb_layer_carry;
 
 /* Rows of T12, all f32 (0) or all f64 (1): one is written while the next of its range is summed, so that reads and
@@ -93,10 +91,11 @@ typedef struct cpb_layer_line {
   bool has_last;                 /* also writes `last` */
   const void *next_row, *next_g; /* NULL: nothing is summed */
   double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
-  double *
-      kept; /* converted numbers of the next: its row as doubles and, CPB_LAYER_KEPT elements later, its g; CPB_LANES elements before and after are readable */
-  cpb_layer_carry *
-      carry; /* non-temporal stores: the end of the row before, which ends where this one begins, or nothing; NULL: ordinary stores */
+  /* converted numbers of the next: its row as doubles and, CPB_LAYER_KEPT elements later, its g; CPB_LANES elements after
+   * them are written */
+  double *kept;
+  /* non-temporal stores: the end of the row before, which ends where this one begins, or nothing; NULL: ordinary stores */
+  cpb_layer_carry *carry;
 } cpb_layer_line;
 
 /* out = toward_g g + toward_row row with the bits of axpby, rounded to the type; of d numbers the chunk that begins

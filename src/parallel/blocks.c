@@ -81,3 +81,27 @@ cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *
   cpb_blocks_run(&(cpb_blocks){rows, cpb_blocks_rows(elements_per_row), run_rows, &run}, exec);
   return cpb_first_fault_report(&run.fault, name, error);
 }
+
+/* Tasks that may fail. */
+typedef struct attempts {
+  cpb_status (*task)(void *arg, size_t i, cpb_error *error);
+  void *arg;
+  _Atomic size_t failed; /* the first; SIZE_MAX: none */
+} attempts;
+
+static void attempt(void *arg, size_t i) {
+  attempts *a = arg;
+  if (a->task(a->arg, i, NULL) != CPB_OK) cpb_report_least(&a->failed, i);
+}
+
+cpb_status cpb_exec_try(const cpb_exec *exec, size_t tasks,
+                        cpb_status (*task)(void *arg, size_t i, cpb_error *error), void *arg,
+                        cpb_error *error) {
+  attempts a = {task, arg, SIZE_MAX};
+  cpb_exec_run(exec, tasks, attempt, &a);
+  size_t failed = atomic_load(&a.failed);
+  if (failed == SIZE_MAX) return CPB_OK;
+  cpb_status status = task(arg, failed, error);
+  /* a task that no longer fails was short of memory that is available now */
+  return status == CPB_OK ? cpb_fail_memory(error, "one of %zu tasks", tasks) : status;
+}

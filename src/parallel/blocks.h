@@ -51,11 +51,22 @@ size_t cpb_blocks_rows(size_t elements_per_row);
 cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,
                         const char *name, const cpb_exec *exec, cpb_error *error);
 
-/* The least of the numbers that tasks report, such as the first query that failed. */
+/* The least or the largest of the numbers that tasks report, such as the first query that failed. */
 static inline void cpb_report_least(_Atomic size_t *least, size_t number) {
   size_t known = atomic_load(least);
   while (number < known && !atomic_compare_exchange_weak(least, &known, number)) {
   }
 }
+
+static inline void cpb_report_largest(_Atomic uint64_t *largest, uint64_t number) {
+  uint64_t known = atomic_load_explicit(largest, memory_order_relaxed);
+  while (number > known && !atomic_compare_exchange_weak(largest, &known, number)) {
+  }
+}
+
+/* task(arg, i, error) for each i < tasks: the error of the first task that fails, which is run again for its message. */
+cpb_status cpb_exec_try(const cpb_exec *exec, size_t tasks,
+                        cpb_status (*task)(void *arg, size_t i, cpb_error *error), void *arg,
+                        cpb_error *error);
 
 #endif

@@ -1,13 +1,13 @@
 /* T13: the recall of given answers, measured by comparing all rows with some of the queries. */
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "capball/advanced/candidates.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "proof/proof_parts.h"
 #include "scale/row_sample.h"
@@ -19,7 +19,6 @@ typedef struct auditing {
   double *nearest; /* queries x k: the smallest distances so far, ascending */
   cpb_view block;
   double *distances; /* queries x block.rows */
-  _Atomic size_t failed;
 } auditing;
 
 static void keep(double *nearest, size_t k, double distance) {
@@ -29,7 +28,8 @@ static void keep(double *nearest, size_t k, double distance) {
   nearest[at] = distance;
 }
 
-static cpb_status look(auditing *a, size_t query, cpb_error *error) {
+static cpb_status look(void *arg, size_t query, cpb_error *error) {
+  auditing *a = arg;
   double *distances = a->distances + query * a->block.rows;
   cpb_status status =
       cpb_reading_distances(&a->reading, cpb_view_slice(a->queries, query, 1), a->block, distances, error);
@@ -38,19 +38,10 @@ static cpb_status look(auditing *a, size_t query, cpb_error *error) {
   return status;
 }
 
-static void look_task(void *arg, size_t query) {
-  auditing *a = arg;
-  cpb_error error;
-  if (look(a, query, &error) != CPB_OK) atomic_store(&a->failed, query);
-}
-
 static cpb_status look_at_block(auditing *a, const cpb_exec *exec, cpb_error *error) {
   a->distances = malloc(a->queries.rows * a->block.rows * sizeof *a->distances);
   if (a->distances == NULL) return cpb_fail_memory(error, "%zu distances", a->queries.rows * a->block.rows);
-  atomic_store(&a->failed, SIZE_MAX);
-  cpb_exec_run(exec, a->queries.rows, look_task, a);
-  size_t failed = atomic_load(&a->failed);
-  cpb_status status = failed == SIZE_MAX ? CPB_OK : look(a, failed, error);
+  cpb_status status = cpb_exec_try(exec, a->queries.rows, look, a, error);
   free(a->distances);
   return status;
 }
@@ -83,13 +74,6 @@ static double recall_of(const auditing *a, const cpb_row_sample *sample, const c
     for (size_t j = 0; j < a->k; j++)
       found += hits[sample->ids[i] * a->k + j].value <= a->nearest[i * a->k + a->k - 1] * (1 + 1e-6);
   return (double)found / (double)(sample->count * a->k);
-}
-
-static cpb_status choose(cpb_view queries, cpb_row_sample *sample, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < queries.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(sample, i, cpb_view_slice(queries, i, 1).data, error);
-  return status == CPB_OK ? cpb_row_sample_settle(sample, error) : status;
 }
 
 static cpb_status run(auditing *a, cpb_source *all, const cpb_row_sample *sample, const cpb_hit *hits,
@@ -125,9 +109,7 @@ cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries,
   if (status == CPB_OK) status = cpb_reading_of_transform(&a.reading, transform, 0, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", a.reading.d, error);
   if (status != CPB_OK) return status;
-  cpb_row_sample_init(&sample, o.most, queries.cols * cpb_dtype_size(queries.dtype), o.seed);
-  status = choose(queries, &sample, error);
-  a.queries = cpb_rows(sample.rows, queries.dtype, sample.count, queries.cols);
+  status = cpb_row_sample_draw(&sample, queries, o.most, o.seed, &a.queries, error);
   if (status == CPB_OK) status = run(&a, all, &sample, hits, &audit, exec, error);
   if (status == CPB_OK) cpb_sized_give(given, &audit, sizeof audit);
   cpb_row_sample_free(&sample);
@@ -152,13 +134,6 @@ typedef struct verifying {
 
 static const cpb_dtype finest_first[] = {CPB_F64, CPB_F32, CPB_F16};
 
-/* Every precision already includes the error of the image in double. */
-static void set_bounds(verifying *v) {
-  double of_double = cpb_reading_row_error(&v->reading, CPB_F64);
-  for (size_t i = 0; i < 3; i++)
-    v->bound[i] = cpb_reading_row_error(&v->reading, finest_first[i]) - of_double;
-}
-
 static cpb_status fill(cpb_source *source, cpb_view *left, size_t cols, const char *name, cpb_error *error) {
   if (left->rows > 0) return CPB_OK;
   cpb_status status = source->next(source, left, error);
@@ -168,8 +143,7 @@ static cpb_status fill(cpb_source *source, cpb_view *left, size_t cols, const ch
 static double distance_of(const verifying *v, size_t i) {
   size_t cols = v->reading.cols;
   double *stored = v->made + AT_ONCE * cols;
-  cpb_view row = cpb_view_slice(v->images, i, 1);
-  cpb_loops_here()->widen[row.dtype](row.data, cols, stored);
+  cpb_row_widen(v->images, i, stored);
   return sqrt(cpb_loops_here()->dist2(stored, v->made + i * cols, cols)) * (1 + 0x1p-30);
 }
 
@@ -210,14 +184,10 @@ static cpb_status verify_next(verifying *v, bool *whole, const cpb_exec *exec, c
 
 static cpb_status verify_all(verifying *v, const cpb_exec *exec, cpb_error *error) {
   bool whole = false;
-  cpb_exec inner;
   cpb_status status = v->base->rewind(v->base, error);
-  cpb_exec_init(&inner, sizeof inner);
-  if (exec != NULL) inner = *exec;
-  inner.progress = NULL; /* of a block */
   if (status == CPB_OK) status = v->embedded->rewind(v->embedded, error);
   while (status == CPB_OK && !whole) {
-    status = verify_next(v, &whole, &inner, error);
+    status = verify_next(v, &whole, exec, error);
     bool known = v->base->rows != CPB_ROWS_UNKNOWN && v->base->rows > 0;
     if (status == CPB_OK)
       status = cpb_exec_tell(exec, known ? fmin(1, (double)v->row / (double)v->base->rows) : 0, error);
@@ -233,7 +203,9 @@ cpb_status cpb_transform_verify(const cpb_transform *transform, cpb_source *base
   if (status == CPB_OK) status = cpb_check_source(base, error);
   if (status == CPB_OK) status = cpb_check_source(embedded, error);
   if (status != CPB_OK) return status;
-  set_bounds(&v);
+  /* Every precision already includes the error of the image in double. */
+  double of_double = cpb_reading_row_error(&v.reading, CPB_F64);
+  for (size_t i = 0; i < 3; i++) v.bound[i] = cpb_reading_row_error(&v.reading, finest_first[i]) - of_double;
   v.made = malloc((AT_ONCE + 1) * v.reading.cols * sizeof *v.made);
   if (v.made == NULL) return cpb_fail_memory(error, "%d rows of %zu columns", AT_ONCE, v.reading.cols);
   status = verify_all(&v, exec, error);

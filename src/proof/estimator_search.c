@@ -8,6 +8,7 @@
 #include "capball/advanced/candidates.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/blocks.h"
@@ -16,12 +17,7 @@
 
 enum { QUERIES_AT_ONCE = 64, FIRST_BATCH = 16 };
 
-static const cpb_estimator_options defaults = {
-    .size = sizeof(cpb_estimator_options), .k = 10, .confidence = 0.999};
-
-void cpb_estimator_options_init(cpb_estimator_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_estimator_options, .size = sizeof(cpb_estimator_options), .k = 10, .confidence = 0.999)
 
 typedef struct search {
   const cpb_estimator *e;
@@ -35,8 +31,6 @@ typedef struct search {
   size_t first, count;
   cpb_ranked *entries;
   _Atomic uint64_t read;
-  _Atomic int status; /* of the first query that failed .. */
-  cpb_error why;      /* .. and its error */
 } search;
 
 /* The quantile of the normal distribution for a probability in [0.5,1), up to 5e-4 (Hastings, 1955). */
@@ -53,15 +47,9 @@ static double share_of(const cpb_sketch *sketch, cpb_bound bound, double confide
 
 /* ---- queries ---- */
 
-static bool asked_new(cpb_estimator_query *a, const cpb_estimator *e) {
-  *a = (cpb_estimator_query){.along = malloc(e->n * sizeof *a->along),
-                             .tables = aligned_alloc(64, 64 * e->bytes)};
-  return a->along != NULL && a->tables != NULL;
-}
-
-static void asked_free(cpb_estimator_query *a) {
-  free(a->along);
-  free(a->tables);
+static void asked_new(cpb_estimator_query *a, const cpb_estimator *e, cpb_memory *memory) {
+  *a = (cpb_estimator_query){.along = cpb_memory_take(memory, e->n, sizeof *a->along),
+                             .tables = cpb_memory_lines(memory, e->bytes, 64)};
 }
 
 static cpb_status ask(search *s) {
@@ -173,46 +161,28 @@ static cpb_status read_until(reading *r, cpb_error *error) {
   return status;
 }
 
-static cpb_status answer(search *s, size_t index, cpb_error *error) {
+static cpb_status answer(void *arg, size_t index, cpb_error *error) {
+  search *s = arg;
   size_t rows = s->e->rows, k = s->o.k;
+  cpb_memory memory = {0};
   reading r = {.s = s,
                .query = cpb_view_slice(s->queries, s->first + index, 1),
                .asked = &s->asked[index],
                .first = s->entries + index * k,
-               .estimates = malloc(rows * sizeof *r.estimates),
-               .open = malloc((rows + k) * sizeof *r.open),
-               .batch = malloc((rows + k) * sizeof *r.batch),
-               .measured = malloc((rows + k) * sizeof *r.measured),
-               .best = {k, 0, malloc(k * sizeof(cpb_ranked))}};
-  cpb_status status = CPB_OK;
-  if (r.estimates == NULL || r.open == NULL || r.batch == NULL || r.measured == NULL || r.best.entry == NULL)
-    status = cpb_fail_memory(error, "the bounds of %zu rows", rows);
-  if (status == CPB_OK) status = read_until(&r, error);
+               .estimates = cpb_memory_take(&memory, rows, sizeof *r.estimates),
+               .open = cpb_memory_take(&memory, rows + k, sizeof *r.open),
+               .batch = cpb_memory_take(&memory, rows + k, sizeof *r.batch),
+               .measured = cpb_memory_take(&memory, rows + k, sizeof *r.measured),
+               .best = {k, 0, cpb_memory_take(&memory, k, sizeof(cpb_ranked))}};
+  cpb_status status =
+      memory.failed ? cpb_fail_memory(error, "the bounds of %zu rows", rows) : read_until(&r, error);
   if (status == CPB_OK) {
     cpb_ranked_sort(r.best.entry, k);
     for (size_t i = 0; i < k; i++)
       s->hits[(s->first + index) * k + i] = (cpb_hit){r.best.entry[i].id, r.best.entry[i].key};
   }
-  free(r.estimates);
-  free(r.open);
-  free(r.batch);
-  free(r.measured);
-  free(r.best.entry);
+  cpb_memory_free(&memory);
   return status;
-}
-
-static void answer_task(void *arg, size_t index) {
-  search *s = arg;
-  cpb_error error = {.row = -1};
-  int none = CPB_OK;
-  cpb_status status = answer(s, index, &error);
-  if (status != CPB_OK && atomic_compare_exchange_strong(&s->status, &none, (int)status)) s->why = error;
-}
-
-static cpb_status answer_all(search *s) {
-  atomic_store(&s->status, (int)CPB_OK);
-  cpb_exec_run(s->exec, s->count, answer_task, s);
-  return atomic_load(&s->status) == CPB_OK ? CPB_OK : cpb_fail_again(s->error, &s->why);
 }
 
 /* ---- the call ---- */
@@ -230,17 +200,22 @@ static cpb_status check_rows(const search *s) {
   return CPB_OK;
 }
 
+static cpb_status check_confidence(cpb_bound bound, double confidence, cpb_error *error) {
+  if (bound != CPB_BOUND_PROBABLE || (confidence >= 0.5 && confidence < 1)) return CPB_OK;
+  return cpb_fail_domain(error, "confidence", confidence, "confidence must be in [0.5,1)");
+}
+
 static cpb_status check(const search *s) {
   const cpb_estimator_options *o = &s->o;
   if (s->hits == NULL && s->queries.rows > 0) return cpb_fail_missing(s->error, "hits");
   if ((unsigned)o->bound > CPB_BOUND_PROBABLE) return cpb_fail_choice(s->error, "bound", (int)o->bound);
-  if (o->bound == CPB_BOUND_PROBABLE && !(o->confidence >= 0.5 && o->confidence < 1))
-    return cpb_fail_domain(s->error, "confidence", o->confidence, "confidence must be in [0.5,1)");
+  cpb_status status = check_confidence(o->bound, o->confidence, s->error);
+  if (status != CPB_OK) return status;
   if (o->k == 0 || o->k > s->e->rows)
     return cpb_fail_count(s->error, "k", o->k, "k must be 1 .. the number of codes, %zu", s->e->rows);
   if (o->candidates != 0 && o->candidates < o->k)
     return cpb_fail_count(s->error, "candidates", o->candidates, "candidates must be at least k, %zu", o->k);
-  cpb_status status = cpb_check_view(s->queries, "queries", s->e->sketch->options.d, s->error);
+  status = cpb_check_view(s->queries, "queries", s->e->sketch->options.d, s->error);
   return status == CPB_OK ? check_rows(s) : status;
 }
 
@@ -256,18 +231,18 @@ static cpb_status run_batch(search *s, size_t candidates) {
   if (status != CPB_OK) return status;
   if (!cpb_estimator_nearest(s->e, s->asked, s->count, candidates, s->entries, s->exec))
     return cpb_fail_memory(s->error, "the %zu best of %zu queries", candidates, s->count);
-  return s->o.bound == CPB_BOUND_NONE ? rank(s, candidates) : answer_all(s);
+  return s->o.bound == CPB_BOUND_NONE ? rank(s, candidates)
+                                      : cpb_exec_try(s->exec, s->count, answer, s, s->error);
 }
 
 static cpb_status run(search *s) {
-  size_t candidates = candidates_of(s), ready = 0;
+  size_t candidates = candidates_of(s);
   cpb_estimator_query asked[QUERIES_AT_ONCE];
-  cpb_status status = CPB_OK;
+  cpb_memory memory = {0};
   s->asked = asked;
-  s->entries = malloc(QUERIES_AT_ONCE * candidates * sizeof *s->entries);
-  while (status == CPB_OK && ready < QUERIES_AT_ONCE)
-    if (!asked_new(&asked[ready++], s->e) || s->entries == NULL)
-      status = cpb_fail_memory(s->error, "%d queries", QUERIES_AT_ONCE);
+  s->entries = cpb_memory_take(&memory, QUERIES_AT_ONCE * candidates, sizeof *s->entries);
+  for (size_t i = 0; i < QUERIES_AT_ONCE; i++) asked_new(&asked[i], s->e, &memory);
+  cpb_status status = memory.failed ? cpb_fail_memory(s->error, "%d queries", QUERIES_AT_ONCE) : CPB_OK;
   for (s->first = 0; s->first < s->queries.rows && status == CPB_OK; s->first += s->count) {
     size_t left = s->queries.rows - s->first;
     s->count = left < QUERIES_AT_ONCE ? left : QUERIES_AT_ONCE;
@@ -275,8 +250,7 @@ static cpb_status run(search *s) {
     if (status == CPB_OK)
       status = cpb_exec_tell(s->exec, (double)(s->first + s->count) / (double)s->queries.rows, s->error);
   }
-  for (size_t i = 0; i < ready; i++) asked_free(&asked[i]);
-  free(s->entries);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -302,19 +276,15 @@ cpb_status cpb_estimator_search(const cpb_estimator *estimator, cpb_view queries
 cpb_status cpb_estimator_bounds(const cpb_estimator *e, cpb_view query, cpb_bound bound, double confidence,
                                 double *estimate, double *low, double *high, cpb_error *error) {
   if (e == NULL) return cpb_fail_missing(error, "estimator");
-  cpb_estimator_options o = defaults;
-  o.bound = bound;
-  o.confidence = confidence;
-  o.k = 1;
-  search s = {.e = e, .o = o, .queries = query, .error = error, .count = 1};
   cpb_estimator_query asked;
+  search s = {.e = e, .queries = query, .error = error, .count = 1, .asked = &asked};
   cpb_status status = cpb_check_view(query, "query", e->sketch->options.d, error);
   if (status == CPB_OK && query.rows != 1) return cpb_fail_rows(error, "query", query.rows, 1);
-  if (status == CPB_OK && bound == CPB_BOUND_PROBABLE && !(confidence >= 0.5 && confidence < 1))
-    return cpb_fail_domain(error, "confidence", confidence, "confidence must be in [0.5,1)");
+  if (status == CPB_OK) status = check_confidence(bound, confidence, error);
   if (status != CPB_OK) return status;
-  s.asked = &asked;
-  status = asked_new(&asked, e) ? ask(&s) : cpb_fail_memory(error, "a query");
+  cpb_memory memory = {0};
+  asked_new(&asked, e, &memory);
+  status = memory.failed ? cpb_fail_memory(error, "a query") : ask(&s);
   double share = share_of(e->sketch, bound, confidence), unit = e->sketch->options.s;
   for (size_t row = 0; row < e->rows && status == CPB_OK; row++) {
     cpb_known known = cpb_estimator_known(e, &asked, row, cpb_estimator_along(e, &asked, row), 0, share);
@@ -322,6 +292,6 @@ cpb_status cpb_estimator_bounds(const cpb_estimator *e, cpb_view query, cpb_boun
     if (low != NULL) low[row] = known.low * unit;
     if (high != NULL) high[row] = known.high * unit;
   }
-  asked_free(&asked);
+  cpb_memory_free(&memory);
   return status;
 }

@@ -49,7 +49,7 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
   if (status == CPB_OK) status = cpb_query_norms(a->map, query, &a->norm, NULL, error);
   if (status == CPB_OK) status = cpb_question_embed(a->map, query, &a->point, error);
   if (status != CPB_OK) return status;
-  cpb_loops_here()->widen[query.dtype](query.data, query.cols, a->x);
+  cpb_row_widen(query, 0, a->x);
   return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
 }
 
@@ -154,17 +154,14 @@ cpb_status cpb_external_knn(const cpb_map *map, const cpb_external *index, cpb_v
 /* Counts the rows scored at or above a limit, for many queries at once. */
 
 typedef struct count_job {
-  const cpb_loops *loops;
   cpb_view rows;
   size_t queries, wide; /* wide: queries, rounded up to a whole tile */
-  const double *p;      /* coordinate k of query j at k*wide + j */
+  double *p;            /* coordinate k of query j at k*wide + j */
   const double *limits;
   _Atomic uint64_t *counts;
-  cpb_first_fault fault;
-  _Atomic int out_of_memory;
 } count_job;
 
-static void count_products(count_job *job, const double *products, size_t count) {
+static void count_products(const count_job *job, const double *products, size_t count) {
   for (size_t j = 0; j < job->queries; j++) {
     uint64_t above = 0;
     for (size_t i = 0; i < count; i++) above += products[i * job->wide + j] >= job->limits[j];
@@ -172,52 +169,25 @@ static void count_products(count_job *job, const double *products, size_t count)
   }
 }
 
-static void count_rows(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  count_job *job = arg;
+enum { COUNTED_ROWS = 96 };
+
+static cpb_status count_rows(void *arg, size_t task, cpb_error *error) {
+  const count_job *job = arg;
+  size_t first = task * COUNTED_ROWS, left = job->rows.rows - first;
+  size_t count = left < COUNTED_ROWS ? left : COUNTED_ROWS;
   size_t cols = job->rows.cols, tall = cpb_round_up(count, CPB_TILE_ROWS);
   double *wide = calloc(tall * (cols + job->wide), sizeof *wide), *products = wide + tall * cols;
-  if (wide == NULL) {
-    atomic_store(&job->out_of_memory, 1);
-    return;
-  }
-  for (size_t i = 0; i < count; i++) {
-    cpb_view at = cpb_view_slice(job->rows, first + i, 1);
-    int fault = cpb_row_fault(job->loops, at, 0);
-    if (fault != 0) cpb_first_fault_meet(&job->fault, first + i, (cpb_fault)fault);
-    job->loops->widen[at.dtype](at.data, cols, wide + i * cols);
+  cpb_status status = wide == NULL ? cpb_fail_memory(error, "%zu queries", job->queries) : CPB_OK;
+  for (size_t i = 0; i < count && status == CPB_OK; i++) {
+    status = cpb_check_finite_row(job->rows, first + i, "rows", error);
+    cpb_row_widen(job->rows, first + i, wide + i * cols);
   }
   cpb_product product = {tall, job->wide, cols, wide, cols, 1, job->p, job->wide, products, job->wide};
-  cpb_product_add(job->loops, &product);
-  count_products(job, products, count);
+  if (status == CPB_OK) {
+    cpb_product_add(cpb_loops_here(), &product);
+    count_products(job, products, count);
+  }
   free(wide);
-}
-
-/* Transposes the queries. */
-static void turn(const cpb_loops *loops, cpb_view p, size_t wide, double *row, double *turned) {
-  for (size_t j = 0; j < p.rows; j++) {
-    cpb_view at = cpb_view_slice(p, j, 1);
-    loops->widen[at.dtype](at.data, p.cols, row);
-    for (size_t k = 0; k < p.cols; k++) turned[k * wide + j] = row[k];
-  }
-}
-
-static cpb_status run(count_job *job, cpb_view p, uint64_t *counts, const cpb_exec *exec, cpb_error *error) {
-  enum { BLOCK = 96 };
-  double *turned = calloc(p.cols * job->wide + p.cols, sizeof *turned);
-  job->counts = calloc(p.rows + 1, sizeof *job->counts);
-  if (turned == NULL || job->counts == NULL)
-    atomic_store(&job->out_of_memory, 1);
-  else {
-    turn(job->loops, p, job->wide, turned + p.cols * job->wide, turned);
-    job->p = turned;
-    cpb_blocks_run(&(cpb_blocks){job->rows.rows, BLOCK, count_rows, job}, exec);
-  }
-  cpb_status status = cpb_first_fault_report(&job->fault, "rows", error);
-  if (atomic_load(&job->out_of_memory)) status = cpb_fail_memory(error, "%zu queries", p.rows);
-  for (size_t j = 0; status == CPB_OK && j < p.rows; j++) counts[j] += atomic_load(&job->counts[j]);
-  free(turned);
-  free((void *)job->counts);
   return status;
 }
 
@@ -227,13 +197,22 @@ cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint
   if (status == CPB_OK) status = cpb_check_view(rows, "rows", rows.cols, error);
   if (status != CPB_OK || p.rows == 0 || rows.rows == 0) return status;
   if (limits == NULL || counts == NULL) return cpb_fail_missing(error, limits == NULL ? "limits" : "counts");
-  count_job job = {.loops = cpb_loops_here(),
-                   .rows = rows,
-                   .queries = p.rows,
-                   .wide = cpb_round_up(p.rows, CPB_TILE_COLS),
-                   .limits = limits};
-  cpb_first_fault_init(&job.fault);
-  return run(&job, p, counts, exec, error);
+  cpb_memory memory = {0};
+  count_job job = {
+      .rows = rows, .queries = p.rows, .wide = cpb_round_up(p.rows, CPB_TILE_COLS), .limits = limits};
+  double *row = cpb_memory_take(&memory, p.cols, sizeof *row);
+  job.p = cpb_memory_zeros(&memory, p.cols, job.wide * sizeof *job.p);
+  job.counts = cpb_memory_zeros(&memory, p.rows, sizeof *job.counts);
+  if (memory.failed) status = cpb_fail_memory(error, "%zu queries", p.rows);
+  for (size_t j = 0; j < p.rows && status == CPB_OK; j++) {
+    cpb_row_widen(p, j, row);
+    for (size_t k = 0; k < p.cols; k++) job.p[k * job.wide + j] = row[k];
+  }
+  size_t tasks = (rows.rows + COUNTED_ROWS - 1) / COUNTED_ROWS;
+  if (status == CPB_OK) status = cpb_exec_try(exec, tasks, count_rows, &job, error);
+  for (size_t j = 0; status == CPB_OK && j < p.rows; j++) counts[j] += atomic_load(&job.counts[j]);
+  cpb_memory_free(&memory);
+  return status;
 }
 
 /* ---- digits ---- */
@@ -349,53 +328,29 @@ typedef struct looking {
   cpb_view block;
   uint64_t first;      /* the number of its first row */
   cpb_row_look *looks; /* one per task */
-  cpb_status *status;
 } looking;
 
-static cpb_status look_at_rows(const looking *l, size_t task, double *y, cpb_error *error) {
-  size_t first = task * TASK_ROWS, left = l->block.rows - first;
-  for (size_t i = 0; i < (left < TASK_ROWS ? left : TASK_ROWS); i++) {
-    cpb_view row = cpb_view_slice(l->block, first + i, 1);
-    cpb_loops_here()->widen[row.dtype](row.data, row.cols, y);
-    cpb_status status =
-        cpb_row_look_at(&l->looks[task], l->reading, y, row.dtype, l->first + first + i, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
-}
-
-static void look_task(void *arg, size_t task) {
+static cpb_status look_at_rows(void *arg, size_t task, cpb_error *error) {
   const looking *l = arg;
+  size_t first = task * TASK_ROWS,
+         end = first + TASK_ROWS < l->block.rows ? first + TASK_ROWS : l->block.rows;
   double *y = malloc(l->reading->cols * sizeof *y);
-  l->status[task] = y == NULL ? CPB_ENOMEM : look_at_rows(l, task, y, NULL);
-  free(y);
-}
-
-/* The first failure, with its message. */
-static cpb_status find_failure(looking *l, size_t tasks, cpb_error *error) {
-  for (size_t task = 0; task < tasks; task++) {
-    if (l->status[task] == CPB_OK) continue;
-    double *y = malloc(l->reading->cols * sizeof *y);
-    cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : look_at_rows(l, task, y, error);
-    free(y);
-    if (status != CPB_OK) return status; /* else memory is now available */
+  cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : CPB_OK;
+  for (size_t i = first; i < end && status == CPB_OK; i++) {
+    cpb_row_widen(l->block, i, y);
+    status = cpb_row_look_at(&l->looks[task], l->reading, y, l->block.dtype, l->first + i, error);
   }
-  return CPB_OK;
+  free(y);
+  return status;
 }
 
 static cpb_status look_at_block(looking *l, cpb_row_look *look, const cpb_exec *exec, cpb_error *error) {
   size_t tasks = (l->block.rows + TASK_ROWS - 1) / TASK_ROWS;
   l->looks = calloc(tasks, sizeof *l->looks);
-  l->status = calloc(tasks, sizeof *l->status);
-  bool memory = l->looks != NULL && l->status != NULL;
-  cpb_status status = memory ? CPB_OK : cpb_fail_memory(error, "%zu rows", l->block.rows);
-  if (memory) {
-    cpb_exec_run(exec, tasks, look_task, l);
-    status = find_failure(l, tasks, error);
-    for (size_t task = 0; task < tasks; task++) cpb_row_look_join(look, &l->looks[task]);
-  }
+  if (l->looks == NULL) return cpb_fail_memory(error, "%zu rows", l->block.rows);
+  cpb_status status = cpb_exec_try(exec, tasks, look_at_rows, l, error);
+  for (size_t task = 0; task < tasks; task++) cpb_row_look_join(look, &l->looks[task]);
   free(l->looks);
-  free(l->status);
   return status;
 }
 

@@ -17,6 +17,9 @@ struct cpb_transform {
   double center[]; /* d, if there is one */
 };
 
+/* The factor from y', the first d coordinates of a base row, to x-m. */
+double cpb_transform_unit(const cpb_transform *transform);
+
 /* h and M of lift-cosine, M of the ip-lifts. */
 static const double cpb_lift_h = 0x1.6a09e667f3bcdp+0, cpb_lift_roof = 1.25, cpb_lift_ip_roof = 1.03125;
 
@@ -55,7 +58,7 @@ double cpb_question_distance(const cpb_question_point *point, const double *y);
  * "norm" is |W(q-m)| on the sphere and |z| under a lift. */
 
 typedef struct cpb_reading {
-  const cpb_map *map; /* one of the two */
+  const cpb_map *map; /* NULL under a lift */
   const cpb_transform *lift;
   size_t d, cols;
   double r; /* radius of the queries on the sphere; 0: points */
@@ -126,6 +129,10 @@ double cpb_row_look_error(const cpb_row_look *look, const cpb_reading *reading, 
 cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,
                            cpb_error *error);
 
+/** cpb_query_caps for balls of one radius. */
+cpb_status cpb_query_balls(const cpb_map *map, cpb_view queries, double r, cpb_out p, const cpb_exec *exec,
+                           cpb_error *error);
+
 /** |x-q| from the score of p(q,r): |x-q|^2 = r^2 + (2 s^2/rise) (b-score)/a, never below 0.      T4 T13
  *  score  <p,y>; a cosine is the same, a cosine distance is 1-score
  *  rise   1+y0 of the row, by cpb_rise
@@ -162,40 +169,5 @@ double cpb_query_floor(const cpb_map *map, double norm, double r, double D, doub
  *  EROW: a row with NaN or inf; the counts are then unchanged. */
 cpb_status cpb_query_count(cpb_view p, const double *limits, cpb_view rows, uint64_t *counts,
                            const cpb_exec *exec, cpb_error *error);
-
-/* ---- T13: the typical distance of the k-th neighbour, computed piece by piece; cpb_radius_fit does it in one call. ---- */
-
-/** A typical k-th distance: the median, over a few queries chosen by a hash of their ids, of the exact k-th
- *  distance to the whole base. First all queries are offered, then all of the base, each in any number of pieces. */
-typedef struct cpb_radius_sample cpb_radius_sample;
-
-/** Gives *sample to the caller. The map is borrowed for the life of the sample.
- *  k >= 1; most: number of queries, 0: 64 */
-cpb_status cpb_radius_sample_new(const cpb_map *map, size_t k, size_t most, cpb_radius_sample **sample,
-                                 cpb_error *error);
-void cpb_radius_sample_free(cpb_radius_sample *sample);
-
-/** Offers queries first_id, first_id+1, .. EROW: a row with NaN or inf. */
-cpb_status cpb_radius_sample_queries(cpb_radius_sample *sample, cpb_view queries, uint64_t first_id,
-                                     cpb_error *error);
-
-/** Offers rows of the base (not embedded); no queries may follow. EROW: a row with NaN or inf. */
-cpb_status cpb_radius_sample_base(cpb_radius_sample *sample, cpb_view rows, const cpb_exec *exec,
-                                  cpb_error *error);
-
-/** The median; for an even number the mean of the two in the middle; 0 if enough rows are duplicates.
- * EINVAL if the base has fewer than k rows. */
-cpb_status cpb_radius_sample_median(cpb_radius_sample *sample, double *radius, cpb_error *error);
-
-/* ---- Ranks candidates by rows that are all in memory. ---- */
-
-/** cpb_rerank from embedded rows alone, without the data.                                          T13
- *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  map        of the embedding; pole e, no reflection. Distances are in its metric
- *  embedded   rows of d+1, computed by this map. Their rounding limits the accuracy: the error of |x-q| is about
- *             2u s of their type for rows of |x| <= s. */
-cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
-                               const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                               const cpb_exec *exec, cpb_error *error);
 
 #endif

@@ -10,20 +10,17 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "loop/chunk.h"
 #include "batch/map_object.h"
 
 static const double u64 = DBL_EPSILON / 2;
 
-static cpb_status reading_of_map(cpb_reading *reading, const cpb_map *map, double r, cpb_error *error) {
-  cpb_status status = cpb_check_round(map, error);
-  if (status == CPB_OK) *reading = (cpb_reading){map, NULL, map->options.d, map->options.d + 1, r};
-  return status;
-}
-
 cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *transform, double r,
                                     cpb_error *error) {
   if (transform == NULL) return cpb_fail_missing(error, "transform");
-  if (transform->map != NULL) return reading_of_map(reading, transform->map, r, error);
+  size_t d = transform->options.d, cols = cpb_transform_cols(transform);
+  *reading = (cpb_reading){transform->map, transform, d, cols, r};
+  if (transform->map != NULL) return cpb_check_round(transform->map, error);
   bool lift = transform->facts.keeps == CPB_L2 && transform->facts.metric != CPB_L2;
   if (!lift)
     return cpb_fail_count(error, "transform", transform->options.kind,
@@ -32,7 +29,6 @@ cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *t
                           transform->facts.name);
   if (r != 0)
     return cpb_fail_domain(error, "radius", r, "lifts have no balls: the radius of their queries must be 0");
-  *reading = (cpb_reading){NULL, transform, transform->options.d, cpb_transform_cols(transform), 0};
   return CPB_OK;
 }
 
@@ -40,11 +36,6 @@ cpb_status cpb_reading_of_transform(cpb_reading *reading, const cpb_transform *t
 
 static bool is_cosine(const cpb_reading *reading) {
   return reading->lift->options.kind == CPB_TRANSFORM_LIFT_COSINE;
-}
-
-/* The factor from y' to x-m. */
-static double unit_of(const cpb_reading *reading) {
-  return reading->lift->options.max_norm * (is_cosine(reading) ? cpb_lift_roof : 1);
 }
 
 /* <p,y> = gain (norm^2 - |x-q|^2/L^2)/2 */
@@ -64,15 +55,14 @@ static double coordinate_about_center(const cpb_reading *reading, cpb_view query
 static cpb_status lift_distances(const cpb_reading *reading, cpb_view query, cpb_view rows, double *distances,
                                  cpb_error *error) {
   size_t d = reading->d;
-  double *q = malloc((2 * d + reading->cols) * sizeof *q), unit = unit_of(reading);
+  double *q = malloc((2 * d + reading->cols) * sizeof *q), unit = cpb_transform_unit(reading->lift);
   if (q == NULL) return cpb_fail_memory(error, "a row of %zu columns", d);
   double *y = q + d, *step = y + reading->cols;
   cpb_status status = cpb_check_finite_row(query, 0, "queries", error);
   for (size_t i = 0; i < d; i++) q[i] = coordinate_about_center(reading, query, i);
   for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
-    cpb_view at = cpb_view_slice(rows, row, 1);
     status = cpb_check_finite_row(rows, row, "embedded", error);
-    cpb_loops_here()->widen[at.dtype](at.data, reading->cols, y);
+    cpb_row_widen(rows, row, y);
     cpb_loops_here()->axpby(unit, y, -1, q, step, d);
     distances[row] = sqrt(cpb_loops_here()->dot(step, step, d));
   }
@@ -80,7 +70,7 @@ static cpb_status lift_distances(const cpb_reading *reading, cpb_view query, cpb
   return status;
 }
 
-static cpb_status lift_norms(const cpb_reading *reading, cpb_view queries, double *norms) {
+static void lift_norms(const cpb_reading *reading, cpb_view queries, double *norms) {
   for (size_t i = 0; i < queries.rows; i++) {
     double sum = 0;
     for (size_t k = 0; k < reading->d; k++) {
@@ -89,7 +79,6 @@ static cpb_status lift_norms(const cpb_reading *reading, cpb_view queries, doubl
     }
     norms[i] = sqrt(sum) / reading->lift->options.max_norm;
   }
-  return CPB_OK;
 }
 
 /* The rounding of the centre, in the unit of the lift. */
@@ -103,8 +92,8 @@ static double lift_floor(const cpb_reading *reading, double norm, double D, doub
                          double score_error) {
   double L = reading->lift->options.max_norm, gain = gain_of(reading, norm);
   double sums = ((double)reading->d + 64) * u64;
-  double far =
-      (D * (1 + sums) + unit_of(reading) * row_error) / L + 2 * center_rounding(reading) + sums * norm;
+  double far = (D * (1 + sums) + cpb_transform_unit(reading->lift) * row_error) / L +
+               2 * center_rounding(reading) + sums * norm;
   double margin = length_of_question(reading, norm) * row_error + score_error;
   return gain * (norm * norm - far * far) / 2 - margin - sums * gain * (1 + norm * norm + far * far);
 }
@@ -125,15 +114,11 @@ cpb_status cpb_reading_prepare(const cpb_reading *reading, cpb_view queries, dou
   cpb_out out = cpb_rows_out(p, CPB_F64, queries.rows, reading->cols);
   if (reading->map == NULL) {
     cpb_status status = cpb_transform_apply(reading->lift, CPB_ROLE_QUERY, queries, out, exec, error);
-    return status == CPB_OK ? lift_norms(reading, queries, norms) : status;
+    if (status == CPB_OK) lift_norms(reading, queries, norms);
+    return status;
   }
-  double *radii = malloc((queries.rows + 1) * sizeof *radii);
-  if (radii == NULL) return cpb_fail_memory(error, "%zu queries", queries.rows);
-  for (size_t i = 0; i < queries.rows; i++) radii[i] = reading->r;
   cpb_status status = cpb_query_norms(reading->map, queries, norms, exec, error);
-  if (status == CPB_OK) status = cpb_query_caps(reading->map, queries, radii, out, NULL, NULL, exec, error);
-  free(radii);
-  return status;
+  return status == CPB_OK ? cpb_query_balls(reading->map, queries, reading->r, out, exec, error) : status;
 }
 
 cpb_status cpb_reading_distances(const cpb_reading *reading, cpb_view query, cpb_view rows, double *distances,

@@ -65,24 +65,17 @@ static bool ask(ranking *r, size_t query, asked *a) {
     cpb_first_fault_meet(&r->query_fault, query, (cpb_fault)fault);
     return false;
   }
-  cpb_view at = cpb_view_slice(r->queries, query, 1);
-  if (r->map != NULL) return cpb_question_embed(r->map, at, &a->point, NULL) == CPB_OK;
-  r->loops->widen[at.dtype](at.data, at.cols, a->point.image);
+  if (r->map != NULL)
+    return cpb_question_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, NULL) == CPB_OK;
+  cpb_row_widen(r->queries, query, a->point.image);
   return true;
 }
 
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
   if (r->map == NULL) return cpb_measure(r->loops, CPB_L2, r->base, row, a->point.image, NULL, value);
-  cpb_view at = cpb_view_slice(r->base, row, 1);
-  r->loops->widen[at.dtype](at.data, at.cols, a->row);
+  cpb_row_widen(r->base, row, a->row);
   *value = cpb_question_distance(&a->point, a->row);
   return isnan(*value) ? CPB_FAULT_NAN : 0;
-}
-
-static void meet_foreign(ranking *r, uint64_t id) {
-  uint64_t known = atomic_load(&r->foreign);
-  while (id > known && !atomic_compare_exchange_weak(&r->foreign, &known, id)) {
-  }
 }
 
 static void rank_query(ranking *r, size_t query, asked *a) {
@@ -93,7 +86,7 @@ static void rank_query(ranking *r, size_t query, asked *a) {
     uint64_t id = r->candidates[query * r->count + i].id;
     double value;
     if (id >= r->base.rows) {
-      meet_foreign(r, id);
+      cpb_report_largest(&r->foreign, id);
       return;
     }
     if (meet_again(a, id)) {
@@ -126,12 +119,25 @@ static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   cpb_memory_free(&memory);
 }
 
-static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
-  enum { QUERIES_PER_TASK = 8 };
+static cpb_status check(const ranking *r, cpb_error *error) {
+  cpb_status status = r->map != NULL ? cpb_check_round(r->map, error) : CPB_OK;
+  if (status != CPB_OK) return status;
+  size_t d = r->map != NULL ? r->map->options.d : r->base.cols;
+  status = r->map != NULL ? cpb_check_view(r->base, "embedded", d + 1, error)
+                          : cpb_check_view(r->base, "base", d, error);
+  if (status == CPB_OK) status = cpb_check_view(r->queries, "queries", d, error);
+  if (status != CPB_OK) return status;
   if (r->queries.rows > 0 && (r->candidates == NULL || r->hits == NULL))
     return cpb_fail_missing(error, r->candidates == NULL ? "candidates" : "hits");
   if (r->k == 0 || r->k > r->count)
     return cpb_fail_count(error, "k", r->k, "k must be 1 .. the number of candidates, %zu", r->count);
+  return CPB_OK;
+}
+
+static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
+  enum { QUERIES_PER_TASK = 8 };
+  cpb_status status = check(r, error);
+  if (status != CPB_OK) return status;
   cpb_first_fault_init(&r->query_fault);
   cpb_first_fault_init(&r->row_fault);
   atomic_store(&r->twice, SIZE_MAX);
@@ -146,51 +152,24 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   if (twice != SIZE_MAX)
     return cpb_fail(error, CPB_WHY_ROW_TWICE, "candidates", "query %zu has a candidate twice", twice);
   if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);
-  cpb_status status = cpb_first_fault_report(&r->query_fault, "queries", error);
+  status = cpb_first_fault_report(&r->query_fault, "queries", error);
   return status == CPB_OK ? cpb_first_fault_report(&r->row_fault, "base", error) : status;
 }
 
 cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count, size_t k,
                       cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_check_view(base, "base", base.cols, error);
-  if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
-  if (status != CPB_OK) return status;
   ranking r = {
       .base = base, .queries = queries, .candidates = candidates, .count = count, .k = k, .hits = hits};
   return rank(&r, exec, error);
 }
 
-cpb_status cpb_rerank_embedded(const cpb_map *map, cpb_view embedded, cpb_view queries,
-                               const cpb_hit *candidates, size_t count, size_t k, cpb_hit *hits,
-                               const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_check_round(map, error);
-  if (status != CPB_OK) return status;
-  size_t d = map->options.d;
-  status = cpb_check_view(embedded, "embedded", d + 1, error);
-  if (status == CPB_OK) status = cpb_check_view(queries, "queries", d, error);
-  if (status != CPB_OK) return status;
-  ranking r = {.base = embedded,
-               .queries = queries,
-               .map = map,
-               .candidates = candidates,
-               .count = count,
-               .k = k,
-               .hits = hits};
-  return rank(&r, exec, error);
-}
-
 /* T13 T14: ranks candidates by rows in a store, and checks codes against rows. */
-
-static int ascending(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
 
 /* The distinct ids of all candidates, ascending; returns their number. */
 static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
   size_t count = 0;
   for (size_t i = 0; i < all; i++) ids[i] = candidates[i].id;
-  qsort(ids, all, sizeof *ids, ascending);
+  qsort(ids, all, sizeof *ids, cpb_compare_ids);
   for (size_t i = 0; i < all; i++)
     if (i == 0 || ids[i] != ids[i - 1]) ids[count++] = ids[i];
   return count;
@@ -200,37 +179,23 @@ static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
 static void renumber(const uint64_t *ids, size_t count, const cpb_hit *candidates, size_t all,
                      cpb_hit *local) {
   for (size_t i = 0; i < all; i++) {
-    const uint64_t *at = bsearch(&candidates[i].id, ids, count, sizeof *ids, ascending);
+    const uint64_t *at = bsearch(&candidates[i].id, ids, count, sizeof *ids, cpb_compare_ids);
     local[i] = (cpb_hit){(uint64_t)(at - ids), candidates[i].value};
   }
 }
 
-typedef struct reranking {
-  const cpb_store *base;
-  const cpb_map *map;
-  cpb_view queries;
-  const cpb_hit *candidates;
-  size_t count, k;
-  cpb_hit *hits;
-} reranking;
-
-static cpb_status rank_rows(const reranking *r, cpb_view rows, const cpb_hit *candidates,
-                            const cpb_exec *exec, cpb_error *error) {
-  return r->map == NULL ? cpb_rerank(rows, r->queries, candidates, r->count, r->k, r->hits, exec, error)
-                        : cpb_rerank_embedded(r->map, rows, r->queries, candidates, r->count, r->k, r->hits,
-                                              exec, error);
-}
-
-static cpb_status read_and_rank(const reranking *r, uint64_t *ids, cpb_hit *local, const cpb_exec *exec,
-                                cpb_error *error) {
-  const cpb_store *base = r->base;
+/* Reads every candidate once, in the order of the ids. */
+static cpb_status read_and_rank(ranking *r, const cpb_store *base, uint64_t *ids, cpb_hit *local,
+                                const cpb_exec *exec, cpb_error *error) {
   size_t all = r->queries.rows * r->count, found = list_ids(r->candidates, all, ids);
   void *data = malloc((found + 1) * base->cols * cpb_dtype_size(base->dtype));
   if (data == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", found, base->cols);
   cpb_status status = base->get(base, ids, found, data, error);
   renumber(ids, found, r->candidates, all, local);
+  r->base = cpb_rows(data, base->dtype, found, base->cols);
+  r->candidates = local;
   if (status == CPB_OK) {
-    status = rank_rows(r, cpb_rows(data, base->dtype, found, base->cols), local, exec, error);
+    status = rank(r, exec, error);
     if (status == CPB_EROW && error != NULL && error->row >= 0)
       status = cpb_fail_later(error, ids[error->row] - (uint64_t)error->row);
   }
@@ -250,14 +215,20 @@ cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_h
     return cpb_fail_missing(error, candidates == NULL ? "candidates" : "hits");
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_rerank_options", error);
   if (status != CPB_OK) return status;
-  reranking r = {base, o.map, queries, candidates, count, o.k, hits};
-  if (base->get == cpb_view_get) return rank_rows(&r, base->view, candidates, exec, error);
+  ranking r = {.base = base->view,
+               .queries = queries,
+               .map = o.map,
+               .candidates = candidates,
+               .count = count,
+               .k = o.k,
+               .hits = hits};
+  if (base->get == cpb_view_get) return rank(&r, exec, error);
   size_t all = queries.rows * count;
   cpb_memory memory = {0};
   uint64_t *ids = cpb_memory_take(&memory, all, sizeof *ids);
   cpb_hit *local = cpb_memory_take(&memory, all, sizeof *local);
   status = memory.failed ? cpb_fail_memory(error, "%zu candidates", all)
-                         : read_and_rank(&r, ids, local, exec, error);
+                         : read_and_rank(&r, base, ids, local, exec, error);
   cpb_memory_free(&memory);
   return status;
 }
@@ -321,8 +292,7 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
 cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error) {
   cpb_sketch_options of = {.size = sizeof of};
   cpb_sketch_describe(sketch, &of);
-  cpb_map_options options = {.size = sizeof options, .d = of.d, .s = of.s, .center = of.center};
-  return cpb_map_new(&options, map, error);
+  return cpb_map_plain(of.d, of.s, of.center, map, error);
 }
 
 cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,

@@ -1,15 +1,15 @@
 /* T13: sorts an engine's candidates by distance, and proves that no other row is nearer. */
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "proof/proof_parts.h"
@@ -29,16 +29,15 @@ typedef struct rescoring {
   double row_error;    /* largest distance of the rows from the images of the data */
   cpb_view queries;
   const cpb_store *store;
-  const uint64_t *ids;   /* n x C */
-  double *norms, *p;     /* n, n x cols */
-  double *kth, *lowest;  /* n: the largest distance in the answer, and the lowest score of a candidate */
-  double *least;         /* n: the floor of the certificate */
-  double *products;      /* n x C: scores of the candidates in double, if all rows are examined; else NULL */
-  uint64_t *needed;      /* n: 0 if proven, else the number of candidates that would prove it */
-  uint64_t *above;       /* n: candidates at or above the floor */
-  uint64_t *settled;     /* n: value of `needed` if no other row is above the floor */
-  cpb_hit *hits;         /* n x k */
-  _Atomic size_t failed; /* the first query that failed, n: none */
+  const uint64_t *ids;  /* n x C */
+  double *norms, *p;    /* n, n x cols */
+  double *kth, *lowest; /* n: the largest distance in the answer, and the lowest score of a candidate */
+  double *least;        /* n: the floor of the certificate */
+  double *products;     /* n x C: scores of the candidates in double, if all rows are examined; else NULL */
+  uint64_t *needed;     /* n: 0 if proven, else the number of candidates that would prove it */
+  uint64_t *settled;    /* n: value of `needed` if no other row is above the floor */
+  cpb_hit *hits;        /* n x k */
+  size_t first;         /* query of the current round */
 } rescoring;
 
 /* ---- one query ---- */
@@ -51,15 +50,16 @@ typedef struct candidates {
   double lowest; /* score */
 } candidates;
 
-static bool candidates_new(const rescoring *r, candidates *c) {
-  cpb_memory *m = &c->memory;
-  *c = (candidates){.lowest = INFINITY};
-  c->rows = cpb_memory_take(m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype));
-  c->row = cpb_memory_take(m, r->reading.cols, sizeof(double));
-  c->distance = cpb_memory_take(m, r->C, sizeof(double));
-  c->of_row = cpb_memory_take(m, r->C, sizeof(double));
-  c->hits = cpb_memory_take(m, r->C, sizeof(cpb_hit));
-  return !m->failed;
+static candidates candidates_new(const rescoring *r) {
+  cpb_memory m = {0};
+  candidates c = {.rows = cpb_memory_take(&m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype)),
+                  .row = cpb_memory_take(&m, r->reading.cols, sizeof(double)),
+                  .distance = cpb_memory_take(&m, r->C, sizeof(double)),
+                  .of_row = cpb_memory_take(&m, r->C, sizeof(double)),
+                  .hits = cpb_memory_take(&m, r->C, sizeof(cpb_hit)),
+                  .lowest = INFINITY};
+  c.memory = m;
+  return c;
 }
 
 static cpb_view rows_of(const rescoring *r, const candidates *c) {
@@ -67,8 +67,7 @@ static cpb_view rows_of(const rescoring *r, const candidates *c) {
 }
 
 static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
-  cpb_view row = cpb_view_slice(rows_of(r, c), i, 1);
-  cpb_loops_here()->widen[row.dtype](row.data, row.cols, c->row);
+  cpb_row_widen(rows_of(r, c), i, c->row);
   return c->row;
 }
 
@@ -206,8 +205,8 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
 }
 
 static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
-  candidates c;
-  cpb_status status = candidates_new(r, &c) ? CPB_OK : cpb_fail_memory(error, "%zu candidates", r->C);
+  candidates c = candidates_new(r);
+  cpb_status status = c.memory.failed ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
   if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
   if (status == CPB_OK) status = look_at_rows(r, query, &c, error);
   if (status == CPB_OK) status = measure_rows(r, query, &c, error);
@@ -219,34 +218,20 @@ static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *err
 
 /* ---- all queries ---- */
 
-typedef struct round_of {
-  rescoring *r;
-  size_t first;
-} round_of;
-
-static void rescore_task(void *arg, size_t i) {
-  const round_of *round = arg;
-  rescoring *r = round->r;
-  size_t query = round->first + i;
-  cpb_error error;
-  if (rescore_query(r, query, &error) != CPB_OK) cpb_report_least(&r->failed, query);
+static cpb_status rescore_task(void *arg, size_t i, cpb_error *error) {
+  const rescoring *r = arg;
+  return rescore_query(r, r->first + i, error);
 }
 
 static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   enum { ROUND = 256 };
-  for (size_t first = 0; first < r->n;) {
-    round_of round = {r, first};
-    atomic_store(&r->failed, r->n);
-    cpb_exec_run(exec, r->n - first < ROUND ? r->n - first : ROUND, rescore_task, &round);
-    size_t failed = atomic_load(&r->failed);
-    bool whole = failed == r->n;
-    /* A query that no longer fails was short of memory that is now available: its round is run again. */
-    cpb_status status = whole ? cpb_exec_tell(exec, 0.9 * (double)first / (double)r->n, error)
-                              : rescore_query(r, failed, error);
-    if (status != CPB_OK) return status;
-    if (whole) first += ROUND;
+  cpb_status status = CPB_OK;
+  for (r->first = 0; r->first < r->n && status == CPB_OK; r->first += ROUND) {
+    size_t left = r->n - r->first;
+    status = cpb_exec_try(exec, left < ROUND ? left : ROUND, rescore_task, r, error);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, 0.9 * (double)r->first / (double)r->n, error);
   }
-  return CPB_OK;
+  return status;
 }
 
 /* ---- what is proven, once every row has been examined ---- */
@@ -261,19 +246,15 @@ static uint64_t count_above(const rescoring *r, size_t query) {
   return above;
 }
 
-/* The floor is -inf if the error of the rows is unbounded. */
-static double floor_of(const rescoring *r, size_t query) {
-  if (isinf(r->row_error)) return -INFINITY;
-  return cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error, score_error(r, query));
-}
-
-/* If all rows are candidates, the answer is complete, provided the precision suffices to sort them. */
+/* If all rows are candidates, the answer is complete, provided the precision suffices to sort them. The floor is -inf
+ * if the error of the rows is unbounded. */
 static void settle(rescoring *r, size_t query) {
-  bool whole = r->C == r->store->rows && !isinf(r->row_error);
-  r->least[query] = floor_of(r, query);
+  bool bounded = !isinf(r->row_error), whole = r->C == r->store->rows && bounded;
+  r->least[query] = bounded ? cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error,
+                                                score_error(r, query))
+                            : -INFINITY;
   bool enough = whole || r->lowest[query] < r->least[query];
   r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
-  r->above[query] = count_above(r, query);
 }
 
 static void settle_all(rescoring *r) {
@@ -302,7 +283,7 @@ static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, 
  * engine did; else a proof needs one candidate below the floor, one more than there are above it. */
 static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
   bool known = !isinf(r->row_error);
-  if (r->o.all != NULL && known && count <= r->above[query]) return r->settled[query];
+  if (r->o.all != NULL && known && count <= count_above(r, query)) return r->settled[query];
   uint64_t wanted = r->o.all == NULL ? r->store->rows : count + 1;
   if (wanted <= r->C) wanted = r->C + 1; /* except for rounding, more than there are */
   return wanted < r->store->rows ? wanted : r->store->rows;
@@ -333,11 +314,6 @@ static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *er
 
 /* ---- preparation ---- */
 
-static int ascending(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
-}
-
 static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted, cpb_error *error) {
   const uint64_t *ids = r->ids + query * r->C;
   for (size_t i = 0; i < r->C; i++)
@@ -346,7 +322,7 @@ static cpb_status check_query(const rescoring *r, size_t query, uint64_t *sorted
                       "query %zu names row %lld, but there are rows 0 .. %llu", query, (long long)ids[i],
                       (unsigned long long)(r->store->rows - 1));
   memcpy(sorted, ids, r->C * sizeof *sorted);
-  qsort(sorted, r->C, sizeof *sorted, ascending);
+  qsort(sorted, r->C, sizeof *sorted, cpb_compare_ids);
   for (size_t i = 1; i < r->C; i++)
     if (sorted[i] == sorted[i - 1])
       return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "query %zu names row %llu twice", query,
@@ -417,7 +393,7 @@ static void give_facts(const rescoring *r) {
   if (r->o.stored != NULL) cpb_sized_give(r->o.stored, &facts, sizeof facts);
 }
 
-static bool get_memory(rescoring *r, cpb_memory *m) {
+static void get_memory(rescoring *r, cpb_memory *m) {
   size_t n = r->n;
   r->norms = cpb_memory_take(m, n, sizeof *r->norms);
   r->least = cpb_memory_take(m, n, sizeof *r->least);
@@ -425,51 +401,37 @@ static bool get_memory(rescoring *r, cpb_memory *m) {
   r->lowest = cpb_memory_take(m, n, sizeof *r->lowest);
   r->p = cpb_memory_take(m, n, r->reading.cols * sizeof *r->p);
   r->needed = cpb_memory_zeros(m, n, sizeof *r->needed);
-  r->above = cpb_memory_zeros(m, n, sizeof *r->above);
   r->settled = cpb_memory_zeros(m, n, sizeof *r->settled);
   r->looks = cpb_memory_zeros(m, n, sizeof *r->looks);
   if (r->o.all != NULL) r->products = cpb_memory_take(m, n, r->C * sizeof *r->products);
-  return !m->failed;
-}
-
-static cpb_status run_with_memory(rescoring *r, uint64_t *needed, const cpb_exec *exec, cpb_error *error) {
-  cpb_memory memory = {0};
-  bool enough = get_memory(r, &memory);
-  cpb_status status = enough ? run(r, exec, error) : cpb_fail_memory(error, "%zu queries", r->n);
-  if (status == CPB_OK && needed != NULL) memcpy(needed, r->needed, r->n * sizeof *needed);
-  if (status == CPB_OK) give_facts(r);
-  cpb_memory_free(&memory);
-  return status;
-}
-
-/* Applies the options; the reading depends on their radius. */
-static cpb_status take_options(rescoring *r, const cpb_rescore_options *options, cpb_error *error) {
-  r->o = defaults;
-  cpb_status status = cpb_sized_take(&r->o, sizeof r->o, options, "rescore options", error);
-  if (status == CPB_OK && !(r->o.within >= 0 && r->o.within < INFINITY))
-    status = cpb_fail_domain(error, "within", r->o.within, "within must be >= 0 and finite");
-  return status;
-}
-
-static cpb_status rescore_by(rescoring *r, cpb_view queries, uint64_t *needed, const cpb_exec *exec,
-                             cpb_error *error) {
-  r->queries = queries;
-  r->n = queries.rows;
-  r->k = r->o.within > 0 ? r->C : r->o.k;
-  cpb_status status = cpb_check_view(queries, "queries", r->reading.d, error);
-  if (status != CPB_OK) return status;
-  if (isnan(r->o.score_error))
-    r->o.score_error =
-        cpb_query_score_error(r->reading.d, r->o.scores.data != NULL ? r->o.scores.dtype : CPB_F64);
-  return run_with_memory(r, needed, exec, error);
 }
 
 cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view queries, cpb_candidates given,
                                  const cpb_store *embedded, const cpb_rescore_options *options,
                                  const cpb_rescore_out *out, const cpb_exec *exec, cpb_error *error) {
   if (out == NULL) return cpb_fail_missing(error, "out");
-  rescoring r = {.C = given.count, .store = embedded, .ids = given.ids, .hits = out->hits};
-  cpb_status status = take_options(&r, options, error);
+  rescoring r = {.o = defaults,
+                 .queries = queries,
+                 .n = queries.rows,
+                 .C = given.count,
+                 .store = embedded,
+                 .ids = given.ids,
+                 .hits = out->hits};
+  cpb_status status = cpb_sized_take(&r.o, sizeof r.o, options, "rescore options", error);
+  if (status == CPB_OK && !(r.o.within >= 0 && r.o.within < INFINITY))
+    status = cpb_fail_domain(error, "within", r.o.within, "within must be >= 0 and finite");
   if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
-  return status == CPB_OK ? rescore_by(&r, queries, out->needed, exec, error) : status;
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", r.reading.d, error);
+  if (status != CPB_OK) return status;
+  r.k = r.o.within > 0 ? r.C : r.o.k;
+  if (isnan(r.o.score_error))
+    r.o.score_error =
+        cpb_query_score_error(r.reading.d, r.o.scores.data != NULL ? r.o.scores.dtype : CPB_F64);
+  cpb_memory memory = {0};
+  get_memory(&r, &memory);
+  status = memory.failed ? cpb_fail_memory(error, "%zu queries", r.n) : run(&r, exec, error);
+  if (status == CPB_OK && out->needed != NULL) memcpy(out->needed, r.needed, r.n * sizeof *r.needed);
+  if (status == CPB_OK) give_facts(&r);
+  cpb_memory_free(&memory);
+  return status;
 }

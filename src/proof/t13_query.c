@@ -41,76 +41,80 @@ cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, doubl
 
 typedef struct caps_job {
   const cpb_map *map;
-  const cpb_loops *loops;
   cpb_view queries;
-  const double *radii;
+  const double *radii; /* NULL: all are r */
+  double r;
   cpb_out p;
   double *b, *sigma;
-  cpb_first_fault fault; /* which row; its message is generated again */
 } caps_job;
 
 /* memory: 2d+1 doubles. */
 static cpb_status answer_row(const caps_job *job, size_t row, double *memory, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
   size_t d = job->map->options.d;
-  double *x = memory, *p = memory + d;
+  double *x = memory, *p = memory + d, r = job->radii != NULL ? job->radii[row] : job->r;
   cpb_question_cap cap = {NAN, NAN};
   cpb_status status = cpb_check_finite_row(job->queries, row, "queries", error);
   if (status == CPB_OK) {
-    cpb_view at = cpb_view_slice(job->queries, row, 1);
-    job->loops->widen[at.dtype](at.data, d, x);
-    status = cpb_question_ask(job->map, x, job->radii[row], p, &cap, error);
+    cpb_row_widen(job->queries, row, x);
+    status = cpb_question_ask(job->map, x, r, p, &cap, error);
   }
   if (status == CPB_OK)
     for (size_t offset = 0; offset <= d; offset += CPB_CHUNK)
-      cpb_row_store(job->loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), p + offset);
+      cpb_row_store(loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), p + offset);
   else
     cpb_row_spoil(job->p, row);
   if (job->b != NULL) job->b[row] = cap.b;
   if (job->sigma != NULL) job->sigma[row] = cap.sigma;
+  if (status != CPB_EINVAL || error == NULL) return status;
+  cpb_error why = *error;
+  return cpb_fail_row(error, CPB_WHY_ROW_NO_CAP, "queries", row, "has no cap: %.400s", why.text);
+}
+
+enum { QUERIES_PER_TASK = 64 };
+
+/* All of them, whether or not some fail; the error is that of the first. */
+static cpb_status answer_rows(void *arg, size_t task, cpb_error *error) {
+  const caps_job *job = arg;
+  size_t first = task * QUERIES_PER_TASK, left = job->queries.rows - first;
+  double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
+  if (memory == NULL) return cpb_fail_memory(error, "a query");
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < (left < QUERIES_PER_TASK ? left : QUERIES_PER_TASK); i++) {
+    cpb_status own = answer_row(job, first + i, memory, status == CPB_OK ? error : NULL);
+    if (status == CPB_OK) status = own;
+  }
+  free(memory);
   return status;
 }
 
-static void answer_rows(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  caps_job *job = arg;
-  double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
-  for (size_t row = first; row < first + count; row++)
-    if (memory == NULL || answer_row(job, row, memory, NULL) != CPB_OK)
-      cpb_first_fault_meet(&job->fault, row, CPB_FAULT_RANGE);
-  free(memory);
-}
-
-/* The message of the first row that failed. */
-static cpb_status report(const caps_job *job, cpb_error *error) {
-  cpb_error own = {.row = -1};
-  if (cpb_first_fault_report(&job->fault, "queries", &own) == CPB_OK) return CPB_OK;
-  size_t row = (size_t)own.row;
-  double *memory = malloc((2 * job->map->options.d + 1) * sizeof *memory);
-  if (memory == NULL) return cpb_fail_memory(error, "a query");
-  cpb_status status = answer_row(job, row, memory, &own);
-  free(memory);
-  if (status == CPB_OK) return cpb_fail_memory(error, "a query");
-  if (status != CPB_EINVAL) return cpb_fail_again(error, &own);
-  return cpb_fail_row(error, CPB_WHY_ROW_NO_CAP, "queries", row, "has no cap: %.400s", own.text);
+static cpb_status answer(caps_job *job, const cpb_exec *exec, cpb_error *error) {
+  cpb_view queries = job->queries;
+  cpb_status status = cpb_check_round(job->map, error);
+  if (status != CPB_OK) return status;
+  size_t d = job->map->options.d;
+  status = cpb_check_view(queries, "queries", d, error);
+  if (status == CPB_OK) status = cpb_check_out(job->p, "p", queries.rows, d + 1, error);
+  if (status == CPB_OK) status = cpb_check_apart(queries, "queries", job->p, "p", error);
+  for (size_t i = 0; i < queries.rows && status == CPB_OK; i++) {
+    double r = job->radii != NULL ? job->radii[i] : job->r;
+    if (!(r >= 0) || isinf(r))
+      status = cpb_fail_domain(error, "radius", r, "a radius must be >= 0 and finite");
+  }
+  if (status != CPB_OK) return status;
+  size_t tasks = (queries.rows + QUERIES_PER_TASK - 1) / QUERIES_PER_TASK;
+  return cpb_exec_try(exec, tasks, answer_rows, job, error);
 }
 
 cpb_status cpb_query_caps(const cpb_map *map, cpb_view queries, const double *radii, cpb_out p, double *b,
                           double *sigma, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_check_round(map, error);
-  if (status != CPB_OK) return status;
-  size_t d = map->options.d;
-  status = cpb_check_view(queries, "queries", d, error);
-  if (status == CPB_OK) status = cpb_check_out(p, "p", queries.rows, d + 1, error);
-  if (status == CPB_OK) status = cpb_check_apart(queries, "queries", p, "p", error);
-  if (status != CPB_OK) return status;
-  if (queries.rows > 0 && radii == NULL) return cpb_fail_missing(error, "radii");
-  for (size_t i = 0; i < queries.rows; i++)
-    if (!(radii[i] >= 0) || isinf(radii[i]))
-      return cpb_fail_domain(error, "radius", radii[i], "a radius must be >= 0 and finite");
-  caps_job job = {map, cpb_loops_here(), queries, radii, p, b, sigma, {0}};
-  cpb_first_fault_init(&job.fault);
-  cpb_blocks_run(&(cpb_blocks){queries.rows, 64, answer_rows, &job}, exec);
-  return report(&job, error);
+  if (map != NULL && queries.rows > 0 && radii == NULL) return cpb_fail_missing(error, "radii");
+  return answer(&(caps_job){map, queries, radii, 0, p, b, sigma}, exec, error);
+}
+
+cpb_status cpb_query_balls(const cpb_map *map, cpb_view queries, double r, cpb_out p, const cpb_exec *exec,
+                           cpb_error *error) {
+  return answer(&(caps_job){map, queries, NULL, r, p, NULL, NULL}, exec, error);
 }
 
 typedef struct norms_job {

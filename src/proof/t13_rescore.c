@@ -8,6 +8,7 @@
 #include "geometry/lift.h"
 #include "geometry/products.h"
 #include "geometry/t1_embed.h"
+#include "loop/chunk.h"
 #include "proof/proof_parts.h"
 #include "batch/map_object.h"
 
@@ -34,8 +35,7 @@ double cpb_question_distance(const cpb_question_point *point, const double *y) {
 static cpb_status measure(const cpb_question_point *point, cpb_view rows, double *row, double *distances,
                           cpb_error *error) {
   for (size_t i = 0; i < rows.rows; i++) {
-    cpb_view at = cpb_view_slice(rows, i, 1);
-    cpb_loops_here()->widen[at.dtype](at.data, at.cols, row);
+    cpb_row_widen(rows, i, row);
     distances[i] = cpb_question_distance(point, row);
     if (isnan(distances[i]))
       return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");

@@ -21,18 +21,14 @@
 
 void cpb_transform_kind_describe(cpb_transform_kind kind, cpb_transform_facts *to) {
   static const cpb_transform_facts facts[CPB_TRANSFORMS + 1] = {
-      [CPB_TRANSFORM_NONE] = {sizeof(cpb_transform_facts), "none", 0, CPB_L2, CPB_L2, false, false},
-      [CPB_TRANSFORM_CENTER] = {sizeof(cpb_transform_facts), "center", 0, CPB_L2, CPB_L2, true, false},
-      [CPB_TRANSFORM_NORMALIZE] = {sizeof(cpb_transform_facts), "normalize", 0, CPB_COSINE, CPB_COSINE, true,
-                                   false},
-      [CPB_TRANSFORM_LIFT_IP] = {sizeof(cpb_transform_facts), "lift-ip", 1, CPB_IP, CPB_L2, true, true},
-      [CPB_TRANSFORM_LIFT_COSINE] = {sizeof(cpb_transform_facts), "lift-cosine", 2, CPB_COSINE, CPB_L2, true,
-                                     true},
-      [CPB_TRANSFORM_IP_COSINE] = {sizeof(cpb_transform_facts), "ip-cosine", 1, CPB_COSINE, CPB_IP, false,
-                                   true},
-      [CPB_TRANSFORM_IP_L2] = {sizeof(cpb_transform_facts), "ip-l2", 1, CPB_L2, CPB_IP, false, true},
-      [CPB_TRANSFORM_SPHERE] = {sizeof(cpb_transform_facts), "sphere", 1, CPB_COSINE, CPB_COSINE, true,
-                                false},
+      [CPB_TRANSFORM_NONE] = {0, "none", 0, CPB_L2, CPB_L2, false, false},
+      [CPB_TRANSFORM_CENTER] = {0, "center", 0, CPB_L2, CPB_L2, true, false},
+      [CPB_TRANSFORM_NORMALIZE] = {0, "normalize", 0, CPB_COSINE, CPB_COSINE, true, false},
+      [CPB_TRANSFORM_LIFT_IP] = {0, "lift-ip", 1, CPB_IP, CPB_L2, true, true},
+      [CPB_TRANSFORM_LIFT_COSINE] = {0, "lift-cosine", 2, CPB_COSINE, CPB_L2, true, true},
+      [CPB_TRANSFORM_IP_COSINE] = {0, "ip-cosine", 1, CPB_COSINE, CPB_IP, false, true},
+      [CPB_TRANSFORM_IP_L2] = {0, "ip-l2", 1, CPB_L2, CPB_IP, false, true},
+      [CPB_TRANSFORM_SPHERE] = {0, "sphere", 1, CPB_COSINE, CPB_COSINE, true, false},
   };
   cpb_sized_give(to, (unsigned)kind <= CPB_TRANSFORM_SPHERE ? &facts[kind] : &(cpb_transform_facts){0},
                  sizeof *facts);
@@ -170,7 +166,6 @@ typedef struct application {
   cpb_role role;
   cpb_ruler metric; /* of the rows to read */
   cpb_out y;
-  cpb_first_fault fault;
 } application;
 
 /* False if a coordinate is out of range for y's type. */
@@ -206,33 +201,30 @@ static int measure(const application *a, size_t row, double *length) {
   return cpb_ruler_length(&a->metric, row, length);
 }
 
-static void apply_block(void *argument, size_t block, size_t first, size_t count) {
-  (void)block;
-  application *a = argument;
-  for (size_t row = first; row < first + count; row++) {
-    double length;
-    image y;
-    int fault = measure(a, row, &length);
-    if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
-    if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
-    if (fault == 0) continue;
-    cpb_row_spoil(a->y, row);
-    cpb_first_fault_meet(&a->fault, row, (cpb_fault)fault);
-  }
+static int apply_row(void *arg, size_t row) {
+  const application *a = arg;
+  double length;
+  image y;
+  int fault = measure(a, row, &length);
+  if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
+  if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
+  if (fault != 0) cpb_row_spoil(a->y, row);
+  return fault;
 }
 
-static cpb_status report(const application *a, cpb_error *error) {
-  uint64_t key = atomic_load(&a->fault.key);
-  size_t row = (size_t)(key / 8);
+/* The message of a row without an image. */
+static cpb_status refuse_row(const application *a, const cpb_error *why, cpb_error *error) {
+  size_t row = (size_t)why->row;
+  bool centred = a->metric.c != NULL;
   double length = NAN;
-  if (key != UINT64_MAX && key % 8 == CPB_FAULT_ZERO && a->metric.c != NULL)
+  if (why->reason == CPB_WHY_ROW_ZERO && centred)
     return cpb_fail_row(error, CPB_WHY_ROW_ZERO, "x", row, "is the centre: it has no direction");
-  if (key == UINT64_MAX || key % 8 != CPB_FAULT_LONG) return cpb_first_fault_report(&a->fault, "x", error);
+  if (why->reason != CPB_WHY_ROW_LONG) return cpb_fail_again(error, why);
   cpb_ruler_length(&a->metric, row, &length);
   return cpb_fail_row(error, CPB_WHY_ROW_LONG, "x", row,
                       "has length %.9g%s, longer than %.9g, the longest row that transform %s was "
                       "made for",
-                      length, a->metric.c != NULL ? " about the centre" : "", a->transform->options.max_norm,
+                      length, centred ? " about the centre" : "", a->transform->options.max_norm,
                       a->transform->facts.name);
 }
 
@@ -249,14 +241,14 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
                    .role = role,
                    .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
                    .y = y};
-  cpb_first_fault_init(&a.fault);
-  cpb_blocks_run(&(cpb_blocks){x.rows, cpb_blocks_rows(x.cols), apply_block, &a}, exec);
-  return report(&a, error);
+  cpb_error why;
+  status = cpb_rows_run(x.rows, x.cols, apply_row, &a, "x", exec, &why);
+  return status == CPB_OK ? CPB_OK : refuse_row(&a, &why, error);
 }
 
 /* T13: converts base rows of a transform back to the data: x = m + unit y', y' the first d coordinates. */
 
-static double unit_of(const cpb_transform *transform) {
+double cpb_transform_unit(const cpb_transform *transform) {
   double L = transform->options.max_norm;
   switch (transform->options.kind) {
   case CPB_TRANSFORM_LIFT_IP: return L;
@@ -304,7 +296,7 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
   if (status != CPB_OK) return status;
   inversion job = {.loops = cpb_loops_here(),
                    .center = transform->options.center,
-                   .unit = unit_of(transform),
+                   .unit = cpb_transform_unit(transform),
                    .y = y,
                    .x = x};
   return cpb_rows_run(y.rows, y.cols, bring_back, &job, "y", exec, error);

@@ -24,4 +24,6 @@ void cpb_goal_options_init(cpb_goal_options *options, size_t size);
 cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
                             cpb_choice **choice, const cpb_exec *exec, cpb_error *error);
 
+double cpb_choice_scale(const cpb_choice *choice);
+
 #endif

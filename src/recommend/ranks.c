@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
@@ -62,7 +63,8 @@ typedef struct measurement {
   float *queries[2]; /* by form; NULL: not used */
   size_t count;      /* of contests */
   contest contests[CONTESTS];
-  _Atomic uint32_t largest; /* bits of the largest coordinate of a base row */
+  _Atomic uint64_t largest; /* bits of the largest coordinate of a base row */
+  cpb_memory memory;
   atomic_bool no_memory;
 } measurement;
 
@@ -82,18 +84,25 @@ static const float *panel_at(const measurement *m, const contest *c, size_t pane
   return c->panels + panel * m->cols * CPB_PANEL_COLS;
 }
 
-/* Base rows as floats, in the layout of the panel loop. */
-static float *rows_of_floats(measurement *m, size_t rows) {
-  float *memory = malloc(rows * m->cols * sizeof *memory);
-  if (memory == NULL) atomic_store(&m->no_memory, true);
-  return memory;
+/* Rows of the base as floats, and in the layout of the panel loop. */
+typedef struct scratch {
+  cpb_memory memory;
+  float *rows, *coded, *starts;
+} scratch;
+
+static scratch scratch_for(const measurement *m, size_t rows) {
+  size_t padded = cpb_round_up(rows, CPB_PANEL_ROWS), group = cpb_panel_group(m->cols);
+  scratch s = {.memory = {0}};
+  s.rows = cpb_memory_take(&s.memory, rows, m->cols * sizeof *s.rows);
+  s.coded = cpb_memory_zeros(&s.memory, padded / CPB_PANEL_ROWS, group * sizeof *s.coded);
+  s.starts = cpb_memory_zeros(&s.memory, padded, sizeof *s.starts);
+  return s;
 }
 
-static float *groups_of_floats(measurement *m, size_t rows) {
-  size_t groups = cpb_round_up(rows, CPB_PANEL_ROWS) / CPB_PANEL_ROWS;
-  float *memory = calloc(groups * cpb_panel_group(m->cols), sizeof *memory);
-  if (memory == NULL) atomic_store(&m->no_memory, true);
-  return memory;
+/* Frees it; a lack of memory ends the measurement. */
+static void scratch_free(measurement *m, scratch *s) {
+  if (s->memory.failed) atomic_store(&m->no_memory, true);
+  cpb_memory_free(&s->memory);
 }
 
 static float square_of(const float *values, size_t count) {
@@ -124,21 +133,25 @@ static bool has_stopped(const measurement *m) { return atomic_load(&m->no_memory
 static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   measurement *m = arg;
-  float *rows = has_stopped(m) ? NULL : rows_of_floats(m, count);
-  if (rows == NULL) return;
-  cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
-  float largest = largest_of(rows, count * m->cols);
-  uint32_t bits, known = atomic_load(&m->largest);
-  memcpy(&bits, &largest, sizeof bits); /* non-negative floats are ordered like their bits */
-  while (bits > known && !atomic_compare_exchange_weak(&m->largest, &known, bits)) {
+  if (has_stopped(m)) return;
+  float *rows = malloc(count * m->cols * sizeof *rows);
+  if (rows == NULL) {
+    atomic_store(&m->no_memory, true);
+    return;
   }
+  cpb_prepare_rows(m->job->recipe->transform, cpb_view_slice(m->job->base, first, count), true, rows, NULL,
+                   NULL);
+  float largest = largest_of(rows, count * m->cols);
+  uint32_t bits;
+  memcpy(&bits, &largest, sizeof bits); /* non-negative floats are ordered like their bits */
+  cpb_report_largest(&m->largest, bits);
   free(rows);
 }
 
 static void find_factor(measurement *m, const cpb_exec *exec) {
   cpb_blocks blocks = {m->job->base.rows, m->per_block, look_at_block, m};
   cpb_blocks_run(&blocks, exec);
-  uint32_t bits = atomic_load(&m->largest);
+  uint32_t bits = (uint32_t)atomic_load(&m->largest);
   float largest;
   memcpy(&largest, &bits, sizeof largest);
   m->factor = int8_factor(largest);
@@ -148,9 +161,10 @@ static void find_factor(measurement *m, const cpb_exec *exec) {
 
 static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error) {
   const cpb_rank_job *job = m->job;
-  m->queries[form] = malloc(job->queries.rows * m->cols * sizeof **m->queries);
+  m->queries[form] = cpb_memory_take(&m->memory, job->queries.rows, m->cols * sizeof **m->queries);
   if (m->queries[form] == NULL) return cpb_fail_memory(error, "%zu queries", job->queries.rows);
-  return cpb_recipe_queries(job->recipe, job->queries, form == 1 ? job->radius : 0, m->queries[form], error);
+  return cpb_prepare_queries(job->recipe->transform, job->queries, NULL, form == 1 ? job->radius : 0,
+                             form == 0, m->queries[form], NULL, error);
 }
 
 static void pack_queries(const measurement *m, const contest *c, float *coded) {
@@ -165,38 +179,25 @@ static void pack_queries(const measurement *m, const contest *c, float *coded) {
   }
 }
 
-static bool new_contest(measurement *m, cpb_engine engine, size_t form) {
+/* Without memory the measurement ends. */
+static void new_contest(measurement *m, cpb_engine engine, size_t form) {
   contest *c = &m->contests[m->count++];
   const cpb_truth *truth = m->job->truth;
-  size_t panels = panels_of(m), floats = panels * m->cols * CPB_PANEL_COLS;
+  size_t columns = panels_of(m) * CPB_PANEL_COLS;
   c->engine = engine;
   c->form = form;
-  c->panels = aligned_alloc(64, floats * sizeof *c->panels);
-  c->thresholds = aligned_alloc(64, panels * CPB_PANEL_COLS * sizeof *c->thresholds);
-  c->members = malloc(truth->queries * truth->most * sizeof *c->members);
-  c->ahead = calloc(truth->queries * (truth->most + 1), sizeof *c->ahead);
-  float *coded = malloc(m->cols * sizeof *coded);
-  bool whole =
-      c->panels != NULL && c->thresholds != NULL && c->members != NULL && c->ahead != NULL && coded != NULL;
-  if (whole) {
-    memset(c->panels, 0, floats * sizeof *c->panels);
-    for (size_t i = 0; i < panels * CPB_PANEL_COLS; i++) c->thresholds[i] = INFINITY;
-    pack_queries(m, c, coded);
+  c->panels = cpb_memory_lines(&m->memory, columns, m->cols * sizeof *c->panels);
+  c->thresholds = cpb_memory_lines(&m->memory, columns, sizeof *c->thresholds);
+  c->members = cpb_memory_take(&m->memory, truth->queries, truth->most * sizeof *c->members);
+  c->ahead = cpb_memory_zeros(&m->memory, truth->queries, (truth->most + 1) * sizeof *c->ahead);
+  float *coded = cpb_memory_take(&m->memory, m->cols, sizeof *coded);
+  if (m->memory.failed) {
+    atomic_store(&m->no_memory, true);
+    return;
   }
-  free(coded);
-  return whole;
-}
-
-static void free_contests(measurement *m) {
-  for (size_t i = 0; i < m->count; i++) {
-    free(m->contests[i].panels);
-    free(m->contests[i].thresholds);
-    free(m->contests[i].members);
-    free((void *)m->contests[i].ahead);
-  }
-  free(m->queries[0]);
-  free(m->queries[1]);
-  free(m->shift);
+  memset(c->panels, 0, columns * m->cols * sizeof *c->panels);
+  for (size_t i = 0; i < columns; i++) c->thresholds[i] = INFINITY;
+  pack_queries(m, c, coded);
 }
 
 /* ---- the scores of the members ---- */
@@ -259,19 +260,15 @@ static void score_query(void *arg, size_t block, size_t query, size_t one) {
   cpb_view base = m->job->base;
   size_t count = truth->count[query];
   if (has_stopped(m)) return;
-  unsigned char *gathered = malloc(count * base.cols * cpb_dtype_size(base.dtype));
-  float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
-  float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
-  if (gathered != NULL && rows != NULL && coded != NULL && starts != NULL) {
+  scratch s = scratch_for(m, count);
+  void *gathered = cpb_memory_take(&s.memory, count, base.cols * cpb_dtype_size(base.dtype));
+  if (!s.memory.failed) {
     gather_rows(base, truth->ids + query * truth->most, count, gathered);
-    cpb_recipe_base(m->job->recipe, cpb_rows(gathered, base.dtype, count, base.cols), rows);
-    score_members(m, query, rows, coded, starts);
-  } else
-    atomic_store(&m->no_memory, true);
-  free(gathered);
-  free(rows);
-  free(coded);
-  free(starts);
+    cpb_view rows = cpb_rows(gathered, base.dtype, count, base.cols);
+    cpb_prepare_rows(m->job->recipe->transform, rows, true, s.rows, NULL, NULL);
+    score_members(m, query, s.rows, s.coded, s.starts);
+  }
+  scratch_free(m, &s);
 }
 
 /* ---- rows that score better ---- */
@@ -325,24 +322,20 @@ static void count_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   measurement *m = arg;
   if (has_stopped(m)) return;
-  float *rows = rows_of_floats(m, count), *coded = groups_of_floats(m, count);
-  float *starts = calloc(cpb_round_up(count, CPB_PANEL_ROWS), sizeof *starts);
-  uint32_t *ahead = malloc(CPB_PANEL_COLS * (m->job->truth->most + 1) * sizeof *ahead);
-  if (rows != NULL && coded != NULL && starts != NULL && ahead != NULL) {
-    cpb_recipe_base(m->job->recipe, cpb_view_slice(m->job->base, first, count), rows);
+  scratch s = scratch_for(m, count);
+  uint32_t *ahead = cpb_memory_take(&s.memory, CPB_PANEL_COLS * (m->job->truth->most + 1), sizeof *ahead);
+  if (!s.memory.failed) {
+    cpb_view base = cpb_view_slice(m->job->base, first, count);
+    cpb_prepare_rows(m->job->recipe->transform, base, true, s.rows, NULL, NULL);
     for (size_t i = 0; i < m->count; i++) {
       const contest *c = &m->contests[i];
       if (i == 0 || c->engine != m->contests[i - 1].engine)
-        encode_rows(m, c->engine, rows, count, coded, starts);
+        encode_rows(m, c->engine, s.rows, count, s.coded, s.starts);
       for (size_t panel = 0; panel < panels_of(m); panel++)
-        count_panel(m, c, panel, coded, first, count, starts, ahead);
+        count_panel(m, c, panel, s.coded, first, count, s.starts, ahead);
     }
-  } else
-    atomic_store(&m->no_memory, true);
-  free(rows);
-  free(coded);
-  free(starts);
-  free(ahead);
+  }
+  scratch_free(m, &s);
 }
 
 /* A member is behind every row that beats it or a better member; it was counted once itself. */
@@ -364,34 +357,28 @@ static size_t rows_per_block(size_t cols) {
   return rows < MOST ? rows : MOST;
 }
 
-/* Raw rows by L2 are moved by their centre. */
-static cpb_status find_shift(measurement *m, cpb_error *error) {
-  const cpb_rank_job *job = m->job;
-  if (job->recipe->metric != CPB_L2 || job->recipe->kind != CPB_TRANSFORM_NONE) return CPB_OK;
-  m->shift = malloc(m->cols * sizeof *m->shift);
-  if (m->shift == NULL) return cpb_fail_memory(error, "%zu numbers", m->cols);
-  m->loops->narrow(job->center, m->cols, m->shift);
-  return CPB_OK;
-}
-
 static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error) {
-  size_t forms = m->job->radius > 0 ? 2 : 1;
-  cpb_status shifted = find_shift(m, error);
-  if (shifted != CPB_OK) return shifted;
+  const cpb_rank_job *job = m->job;
+  size_t forms = job->radius > 0 ? 2 : 1;
+  /* Raw rows by L2 are moved by their centre. */
+  if (job->recipe->metric == CPB_L2 && job->recipe->kind == CPB_TRANSFORM_NONE) {
+    m->shift = cpb_memory_take(&m->memory, m->cols, sizeof *m->shift);
+    if (m->shift == NULL) return cpb_fail_memory(error, "%zu numbers", m->cols);
+    m->loops->narrow(job->center, m->cols, m->shift);
+  }
   find_factor(m, exec);
   for (size_t form = 0; form < forms; form++) {
     cpb_status status = prepare_queries(m, form, error);
     if (status != CPB_OK) return status;
   }
   for (size_t engine = 0; engine < CPB_ENGINES; engine++)
-    for (size_t form = 0; form < forms; form++)
-      if (!new_contest(m, (cpb_engine)engine, form)) atomic_store(&m->no_memory, true);
+    for (size_t form = 0; form < forms; form++) new_contest(m, (cpb_engine)engine, form);
   return CPB_OK;
 }
 
 cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
                              cpb_error *error) {
-  size_t cols = cpb_recipe_cols(job->recipe);
+  size_t cols = cpb_transform_cols(job->recipe->transform);
   measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
   cpb_status status = prepare(&m, exec, error);
   if (status == CPB_OK && !has_stopped(&m)) {
@@ -404,6 +391,6 @@ cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINE
     status = cpb_fail_memory(error, "%zu queries of %zu numbers", job->truth->queries, cols);
   for (size_t i = 0; i < m.count && status == CPB_OK; i++)
     add_up(&m, &m.contests[i], ranks[m.contests[i].engine][m.contests[i].form]);
-  free_contests(&m);
+  cpb_memory_free(&m.memory);
   return status;
 }

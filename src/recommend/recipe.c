@@ -1,13 +1,10 @@
 #include "recommend/recipe.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "batch/map_object.h"
-#include "core/fail.h"
-#include "core/rows.h"
-#include "loop/chunk.h"
+#include "proof/proof_parts.h"
 
 bool cpb_recipe_suits(cpb_transform_kind kind, cpb_metric metric) {
   switch (kind) {
@@ -33,12 +30,11 @@ static cpb_status add_transform(cpb_recipe *recipe, const cpb_recipe_facts *fact
 }
 
 static cpb_status add_sphere(cpb_recipe *recipe, const cpb_recipe_facts *facts, cpb_error *error) {
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = facts->d;
-  options.center = facts->center;
-  options.s = recipe->s;
-  return cpb_map_new(&options, &recipe->map, error);
+  cpb_map *map = NULL;
+  cpb_status status = cpb_map_plain(facts->d, recipe->s, facts->center, &map, error);
+  if (status == CPB_OK) status = cpb_transform_of_map(map, &recipe->transform, error);
+  cpb_map_free(map);
+  return status;
 }
 
 static cpb_metric own_metric(cpb_transform_kind kind) {
@@ -65,56 +61,32 @@ cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_fac
 }
 
 void cpb_recipes_free(cpb_recipe recipes[CPB_RECIPES]) {
-  for (size_t i = 0; i < CPB_RECIPES; i++) {
-    cpb_map_free(recipes[i].map);
-    cpb_transform_free(recipes[i].transform);
-  }
-}
-
-size_t cpb_recipe_cols(const cpb_recipe *recipe) {
-  return recipe->map != NULL ? recipe->map->options.d + 1 : cpb_transform_cols(recipe->transform);
+  for (size_t i = 0; i < CPB_RECIPES; i++) cpb_transform_free(recipes[i].transform);
 }
 
 /* Rows that were rejected are NaN throughout. */
-static void clear_refused(float *rows, size_t n, size_t cols) {
+static cpb_status settle(cpb_status status, bool lenient, float *rows, size_t n, size_t cols) {
+  if (status != CPB_EROW || !lenient) return status;
   for (size_t i = 0; i < n; i++)
     if (isnan(rows[i * cols])) memset(rows + i * cols, 0, cols * sizeof *rows);
-}
-
-static void apply(const cpb_recipe *recipe, cpb_role role, cpb_view rows, float *to) {
-  size_t cols = cpb_recipe_cols(recipe);
-  cpb_out out = cpb_rows_out(to, CPB_F32, rows.rows, cols);
-  cpb_status status = recipe->map != NULL
-                          ? cpb_map_embed(recipe->map, rows, out, NULL, NULL)
-                          : cpb_transform_apply(recipe->transform, role, rows, out, NULL, NULL);
-  if (status != CPB_OK) clear_refused(to, rows.rows, cols);
-}
-
-void cpb_recipe_base(const cpb_recipe *recipe, cpb_view rows, float *to) {
-  apply(recipe, CPB_ROLE_BASE, rows, to);
-}
-
-/* p(q,r): the cap of the ball (q,r), T3. */
-static cpb_status cap_centres(const cpb_map *map, cpb_view rows, double r, float *to, cpb_error *error) {
-  const cpb_loops *loops = cpb_loops_here();
-  size_t d = rows.cols;
-  double *q = malloc((2 * d + 1) * sizeof *q);
-  if (q == NULL) return cpb_fail_memory(error, "a cap of dimension %zu", d);
-  cpb_region ball = {.kind = CPB_BALL, .d = d, .c = q, .r = r, .along = r};
-  cpb_cap cap = {.d = d, .p = q + d};
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
-    loops->widen[rows.dtype]((const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), d, q);
-    status = cpb_map_cap(map, &ball, &cap, error);
-    loops->narrow(cap.p, d + 1, to + i * (d + 1));
-  }
-  free(q);
-  return status;
-}
-
-cpb_status cpb_recipe_queries(const cpb_recipe *recipe, cpb_view rows, double r, float *to,
-                              cpb_error *error) {
-  if (r > 0) return cap_centres(recipe->map, rows, r, to, error);
-  apply(recipe, CPB_ROLE_QUERY, rows, to);
   return CPB_OK;
+}
+
+cpb_status cpb_prepare_rows(const cpb_transform *transform, cpb_view x, bool lenient, float *to,
+                            const cpb_exec *exec, cpb_error *error) {
+  size_t cols = cpb_transform_cols(transform);
+  cpb_out out = cpb_rows_out(to, CPB_F32, x.rows, cols);
+  cpb_status status = cpb_transform_apply(transform, CPB_ROLE_BASE, x, out, exec, error);
+  return settle(status, lenient, to, x.rows, cols);
+}
+
+cpb_status cpb_prepare_queries(const cpb_transform *transform, cpb_view x, const double *radii, double r,
+                               bool lenient, float *to, const cpb_exec *exec, cpb_error *error) {
+  size_t cols = cpb_transform_cols(transform);
+  cpb_out out = cpb_rows_out(to, CPB_F32, x.rows, cols);
+  const cpb_map *map = transform->map;
+  cpb_status status = radii != NULL ? cpb_query_caps(map, x, radii, out, NULL, NULL, exec, error)
+                      : r > 0       ? cpb_query_balls(map, x, r, out, exec, error)
+                                    : cpb_transform_apply(transform, CPB_ROLE_QUERY, x, out, exec, error);
+  return settle(status, lenient, to, x.rows, cols);
 }

@@ -1,18 +1,16 @@
-/* One way to prepare rows for an index, base and query side: a transform, or a map with its query forms. */
+/* Ways to prepare rows for an index: transforms, and what an index receives from them. */
 #ifndef CPB_RECOMMEND_RECIPE_H
 #define CPB_RECOMMEND_RECIPE_H
 
 #include <stdbool.h>
 
-#include "capball/map.h"
 #include "capball/transform.h"
 
 typedef struct cpb_recipe {
   cpb_transform_kind kind;
-  cpb_metric metric; /* how its rows are compared */
-  double s;          /* of the map; NaN if none */
-  cpb_map *map;
-  cpb_transform *transform; /* one of the two */
+  cpb_metric metric;        /* how its rows are compared */
+  double s;                 /* of the sphere; NaN if none */
+  cpb_transform *transform; /* NULL: it does not suit the metric */
 } cpb_recipe;
 
 enum { CPB_RECIPES = 9 };
@@ -28,18 +26,19 @@ typedef struct cpb_recipe_facts {
 } cpb_recipe_facts;
 
 /* The recipes of a recommendation, simpler ones first; free them in any case.
- * metric   a cpb_metric, or -1: each by its own, raw rows by cosine; those that do not suit it have neither a map nor
- *          a transform */
+ * metric   a cpb_metric, or -1: each by its own, raw rows by cosine; those that do not suit it have no transform */
 cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_facts *facts, int metric,
                            cpb_error *error);
 void cpb_recipes_free(cpb_recipe recipes[CPB_RECIPES]);
 
-size_t cpb_recipe_cols(const cpb_recipe *recipe);
+/* Rows as an index stores them: f32, densely packed. Rows without an image (a zero that should be a direction) become 0
+ * if `lenient`, else they are EROW. */
+cpb_status cpb_prepare_rows(const cpb_transform *transform, cpb_view x, bool lenient, float *to,
+                            const cpb_exec *exec, cpb_error *error);
 
-/* Rows as stored in the index: f32, densely packed; finite rows without an image become 0. */
-void cpb_recipe_base(const cpb_recipe *recipe, cpb_view rows, float *to);
-
-/* The queries: with radius r > 0 as centres of caps (maps only), with r = 0 as points. */
-cpb_status cpb_recipe_queries(const cpb_recipe *recipe, cpb_view rows, double r, float *to, cpb_error *error);
+/* The same for queries: points, or on the sphere the caps of balls, of one radius each, or (radii NULL) of radius r
+ * if r > 0. */
+cpb_status cpb_prepare_queries(const cpb_transform *transform, cpb_view x, const double *radii, double r,
+                               bool lenient, float *to, const cpb_exec *exec, cpb_error *error);
 
 #endif

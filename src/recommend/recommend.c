@@ -10,6 +10,7 @@
 #include "capball/search.h"
 #include "core/fail.h"
 #include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
@@ -19,20 +20,13 @@
 #include "recommend/verdict.h"
 
 const char *cpb_engine_name(cpb_engine engine) {
-  switch (engine) {
-  case CPB_ENGINE_FLOAT: return "float";
-  case CPB_ENGINE_INT8: return "int8";
-  case CPB_ENGINE_BITS: return "bits";
-  }
-  return "unknown";
+  static const char *const names[CPB_ENGINES] = {
+      [CPB_ENGINE_FLOAT] = "float", [CPB_ENGINE_INT8] = "int8", [CPB_ENGINE_BITS] = "bits"};
+  return (unsigned)engine < CPB_ENGINES ? names[engine] : "unknown";
 }
 
-static const cpb_recommend_options defaults = {
-    .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000, .queries = 1000, .metric = -1};
-
-void cpb_recommend_options_init(cpb_recommend_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_recommend_options, .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000,
+             .queries = 1000, .metric = -1)
 
 void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
 
@@ -53,19 +47,6 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
 
 /* ---- rows ---- */
 
-/* At most `most` rows, chosen by the hash of their number. */
-static cpb_status choose_rows(cpb_view rows, size_t most, uint64_t seed, cpb_row_sample *sample,
-                              cpb_view *chosen, cpb_error *error) {
-  size_t bytes = rows.cols * cpb_dtype_size(rows.dtype), stride = rows.stride * cpb_dtype_size(rows.dtype);
-  cpb_row_sample_init(sample, most, bytes, seed);
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(sample, i, (const char *)rows.data + i * stride, error);
-  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
-  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
-  return status;
-}
-
 /* What is being measured. */
 typedef struct survey {
   const cpb_recommend_options *options;
@@ -76,6 +57,7 @@ typedef struct survey {
   cpb_statistics_result facts;
   double spread;
   cpb_recipe recipes[CPB_RECIPES];
+  cpb_memory memory; /* of the truth */
 } survey;
 
 static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *error) {
@@ -84,32 +66,15 @@ static cpb_status choose(survey *s, cpb_view base, cpb_view queries, cpb_error *
   bool asked = queries.rows > 0;
   s->base = base;
   s->queries = asked ? queries : base;
-  if (base.rows > o->sample) status = choose_rows(base, o->sample, o->seed, &s->base_sample, &s->base, error);
+  if (base.rows > o->sample)
+    status = cpb_row_sample_draw(&s->base_sample, base, o->sample, o->seed, &s->base, error);
   if (status == CPB_OK && (!asked || queries.rows > o->queries))
-    status =
-        choose_rows(asked ? queries : s->base, o->queries, o->seed, &s->query_sample, &s->queries, error);
+    status = cpb_row_sample_draw(&s->query_sample, asked ? queries : s->base, o->queries, o->seed,
+                                 &s->queries, error);
   return status;
 }
 
 /* ---- the truth ---- */
-
-static cpb_status new_truth(cpb_truth *t, size_t queries, size_t k, size_t most, cpb_error *error) {
-  *t = (cpb_truth){.queries = queries, .k = k, .most = most};
-  t->count = calloc(queries, sizeof *t->count);
-  t->ids = calloc(queries * most, sizeof *t->ids);
-  t->self = calloc(queries, sizeof *t->self);
-  t->kth = calloc(queries, sizeof *t->kth);
-  if (t->count == NULL || t->ids == NULL || t->self == NULL || t->kth == NULL)
-    return cpb_fail_memory(error, "%zu neighbours of %zu queries", most, queries);
-  return CPB_OK;
-}
-
-static void free_truth(cpb_truth *t) {
-  free(t->count);
-  free(t->ids);
-  free(t->self);
-  free(t->kth);
-}
 
 /* The hits of one query without itself, up to the distance of the k-th. */
 static void take_hits(cpb_truth *t, size_t query, const cpb_hit *hits, size_t count) {
@@ -124,12 +89,20 @@ static cpb_status find_truth(survey *s, bool asked, const cpb_exec *exec, cpb_er
   cpb_truth *t = &s->truth;
   size_t queries = s->queries.rows, k = s->options->k, own = asked ? 0 : 1;
   size_t others = s->base.rows - own, most = 2 * k < others ? 2 * k : others, wanted = most + own;
-  cpb_status status = new_truth(t, queries, k, most, error);
-  if (status != CPB_OK) return status;
   cpb_hit *hits = malloc(queries * wanted * sizeof *hits);
-  if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
+  *t = (cpb_truth){.queries = queries,
+                   .k = k,
+                   .most = most,
+                   .count = cpb_memory_zeros(&s->memory, queries, sizeof *t->count),
+                   .ids = cpb_memory_zeros(&s->memory, queries, most * sizeof *t->ids),
+                   .self = cpb_memory_zeros(&s->memory, queries, sizeof *t->self),
+                   .kth = cpb_memory_zeros(&s->memory, queries, sizeof *t->kth)};
+  if (hits == NULL || s->memory.failed) {
+    free(hits);
+    return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, queries);
+  }
   for (size_t q = 0; q < queries; q++) t->self[q] = asked ? UINT64_MAX : s->query_sample.ids[q];
-  status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
+  cpb_status status = cpb_knn(s->base, s->queries, wanted, CPB_L2, hits, exec, error);
   for (size_t q = 0; q < queries && status == CPB_OK; q++) take_hits(t, q, hits + q * wanted, wanted);
   free(hits);
   return status;
@@ -160,23 +133,26 @@ static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error)
   cpb_goal_options options;
   cpb_goal_options_init(&options, sizeof options);
   cpb_choice *choice = NULL;
-  cpb_choice_facts chosen = {.size = sizeof chosen};
   options.goal = CPB_GOAL_SPREAD;
   options.k = s->facts.sample.rows; /* skips the curve of recall */
   cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
   if (status != CPB_OK) return status;
-  cpb_choice_describe(choice, &chosen);
-  s->spread = chosen.s;
+  s->spread = cpb_choice_scale(choice);
   cpb_choice_free(choice);
   return CPB_OK;
 }
 
 /* ---- measuring ---- */
 
+/* Forms of its queries: points, and on the sphere balls. */
+static size_t forms_of(const cpb_recipe *recipe) {
+  return recipe->transform == NULL ? 0 : recipe->kind == CPB_TRANSFORM_SPHERE ? 2 : 1;
+}
+
 static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *out, const cpb_exec *exec,
                                  cpb_error *error) {
   const cpb_recipe *of = &s->recipes[recipe];
-  size_t numbers = s->truth.queries * s->truth.k, forms = of->map != NULL ? 2 : 1;
+  size_t numbers = s->truth.queries * s->truth.k, forms = forms_of(of);
   cpb_rank_job job = {.base = s->base,
                       .queries = s->queries,
                       .truth = &s->truth,
@@ -192,21 +168,17 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     /* A ball of radius 0 is the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
     cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
-    row->sphere = of->map != NULL;
+    row->sphere = forms == 2;
     row->kind = of->kind;
     row->name = cpb_transform_about(of->kind).name;
     row->metric = of->metric;
     row->scale = of->s;
     row->index = (cpb_engine)engine;
     row->ball = form == 1;
-    cpb_verdict_measure(out, row, of_form, numbers, cpb_recipe_cols(of));
+    cpb_verdict_measure(out, row, of_form, numbers, cpb_transform_cols(of->transform));
   }
   free(memory);
   return status;
-}
-
-static size_t forms_of(const cpb_recipe *recipe) {
-  return recipe->map != NULL ? 2 : recipe->transform != NULL ? 1 : 0;
 }
 
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
@@ -264,7 +236,7 @@ cpb_status cpb_recommend(cpb_view base, cpb_view queries, const cpb_recommend_op
   cpb_row_sample_free(&s.base_sample);
   cpb_row_sample_free(&s.query_sample);
   cpb_statistics_free(s.statistics);
-  free_truth(&s.truth);
+  cpb_memory_free(&s.memory);
   if (status == CPB_OK)
     *recommendation = made;
   else

@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/map.h"
+#include "batch/map_object.h"
 #include "capball/advanced/feed.h"
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "scale/directions.h"
@@ -69,9 +70,8 @@ static cpb_status take_hits(cpb_search *search, size_t query, found_rows *to, cp
   if (status != CPB_OK) return status;
   size_t at = to->start[query], wanted = at + count;
   if (wanted > to->room) {
-    uint64_t *id = realloc(to->id, 2 * wanted * sizeof *id);
-    if (id == NULL) return cpb_fail_memory(error, "%zu candidates", 2 * wanted);
-    to->id = id;
+    if (!cpb_resize(&to->id, 2 * wanted, sizeof *to->id))
+      return cpb_fail_memory(error, "%zu candidates", 2 * wanted);
     to->room = 2 * wanted;
   }
   for (size_t i = 0; i < count; i++) to->id[at + i] = hits[i].id;
@@ -122,15 +122,11 @@ static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
 
 /* |S(x)-S(q)| = 2 s sqrt(key/(N_q+s^2)), of the true neighbour with the largest key. If that is not a number, the limit
  * includes the whole sphere. */
-static void set_sphere_limit(void *argument, size_t i) {
+static cpb_status set_sphere_limit(void *argument, size_t i, cpb_error *error) {
   ceiling_job *job = argument;
   size_t query = job->first + i;
   cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
-  if (near.entry == NULL) {
-    atomic_store(&job->out_of_memory, 1);
-    job->limit[i] = 0;
-    return;
-  }
+  if (near.entry == NULL) return cpb_fail_memory(error, "%zu neighbours", job->k);
   for (size_t at = job->near.start[i]; at < job->near.start[i + 1]; at++)
     if (job->near.id[at] != query)
       cpb_best_offer(&near, distance2_of(job, query, job->near.id[at]), job->near.id[at]);
@@ -142,12 +138,12 @@ static void set_sphere_limit(void *argument, size_t i) {
   free(near.entry);
   double limit = 2 * sqrt(job->least_s2 / (job->norm2[query] + job->least_s2) * farthest);
   job->limit[i] = limit < 2 ? limit * margin + sphere_blur : 4;
+  return CPB_OK;
 }
 
 static cpb_status find_close(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_run(exec, job->count, set_sphere_limit, job);
-  if (atomic_load(&job->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", job->k);
-  return search_within(job, job->embedded, &job->close, exec, error);
+  cpb_status status = cpb_exec_try(exec, job->count, set_sphere_limit, job, error);
+  return status == CPB_OK ? search_within(job, job->embedded, &job->close, exec, error) : status;
 }
 
 /* ---- comparing ---- */
@@ -197,10 +193,12 @@ static double count_found(const ceiling_job *job, const candidates *c, double s2
 static void ask(void *argument, size_t i) {
   ceiling_job *job = argument;
   size_t most = most_candidates(job, i);
-  bool *is_candidate = malloc(job->x->n * sizeof *is_candidate);
-  candidates c = {0, malloc(most * sizeof *c.id), malloc(most * sizeof *c.distance2)};
-  cpb_best near = {job->k, 0, malloc(job->k * sizeof *near.entry)};
-  if (is_candidate == NULL || c.id == NULL || c.distance2 == NULL || near.entry == NULL) {
+  cpb_memory memory = {0};
+  bool *is_candidate = cpb_memory_take(&memory, job->x->n, sizeof *is_candidate);
+  candidates c = {0, cpb_memory_take(&memory, most, sizeof *c.id),
+                  cpb_memory_take(&memory, most, sizeof *c.distance2)};
+  cpb_best near = {job->k, 0, cpb_memory_take(&memory, job->k, sizeof *near.entry)};
+  if (memory.failed) {
     atomic_store(&job->out_of_memory, 1);
   } else {
     fill_candidates(job, i, is_candidate, &c);
@@ -208,10 +206,7 @@ static void ask(void *argument, size_t i) {
     double limit = near.entry[0].key, *found = job->found + (job->first + i) * job->scales;
     for (size_t k = 0; k < job->scales; k++) found[k] = count_found(job, &c, job->s2[k], limit, &near);
   }
-  free(is_candidate);
-  free(c.id);
-  free(c.distance2);
-  free(near.entry);
+  cpb_memory_free(&memory);
 }
 
 static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
@@ -261,8 +256,7 @@ static int unit_to_rows(cpb_directions *x, cpb_view rows, double *norm2) {
   double largest = 0;
   for (size_t i = 0; i < x->n; i++) {
     double *row = x->unit + i * x->stride;
-    cpb_loops_here()->widen[rows.dtype](
-        (const char *)rows.data + i * rows.stride * cpb_dtype_size(rows.dtype), x->d, row);
+    cpb_row_widen(rows, i, row);
     for (size_t k = 0; k < x->d; k++) largest = fmax(largest, fabs(row[k]));
   }
   int shift = largest > 0 ? -ilogb(largest) : 0;
@@ -281,14 +275,10 @@ static cpb_status embed_rows(const cpb_directions *x, const double *center, int 
   for (size_t i = 0; i < x->n; i++)
     for (size_t k = 0; k < d; k++)
       y[i * (d + 1) + k] = x->unit[i * x->stride + k] - (center == NULL ? 0 : ldexp(center[k], shift));
-  cpb_map_options options;
-  cpb_map_options_init(&options, sizeof options);
-  options.d = d;
-  options.s = fmin(fmax(s, 0x1p-500), 0x1p500);
-  cpb_map *map = NULL;
+  cpb_map *map;
   cpb_view from = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d, .stride = d + 1};
   cpb_out to = {.data = y, .dtype = CPB_F64, .rows = x->n, .cols = d + 1, .stride = d + 1};
-  cpb_status status = cpb_map_new(&options, &map, error);
+  cpb_status status = cpb_map_plain(d, fmin(fmax(s, 0x1p-500), 0x1p500), NULL, &map, error);
   if (status == CPB_OK) status = cpb_map_embed(map, from, to, exec, error);
   cpb_map_free(map);
   return status;
@@ -349,13 +339,8 @@ static cpb_status measure(cpb_directions *x, cpb_view view, const double *center
 }
 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
-                              size_t count, double *recall, const cpb_exec *exec, cpb_error *error) {
-  return cpb_ceiling_measure(x, center, k, queries, s, count, recall, NULL, exec, error);
-}
-
-cpb_status cpb_ceiling_measure(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
-                               size_t count, double *recall, double *spread, const cpb_exec *exec,
-                               cpb_error *error) {
+                              size_t count, double *recall, double *spread, const cpb_exec *exec,
+                              cpb_error *error) {
   if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
     return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,

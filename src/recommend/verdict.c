@@ -3,13 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/best.h"
+
 cpb_recommend_row *cpb_verdict_row(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form) {
   return &of->row[(size_t)index * of->per_index + of->first_of[recipe] + form];
-}
-
-static int rising(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
 }
 
 /* How many of the ascending ranks are below `place`. */
@@ -64,7 +61,7 @@ static void set_errors(cpb_recommend_row *row, const uint64_t *ranks, size_t cou
 void cpb_verdict_measure(cpb_recommendation *of, cpb_recommend_row *row, uint64_t *ranks, size_t count,
                          size_t cols) {
   double *curve = of->curves[row - of->row];
-  qsort(ranks, count, sizeof *ranks, rising);
+  qsort(ranks, count, sizeof *ranks, cpb_compare_ids);
   row->recall = (double)below(ranks, count, of->facts.k) / (double)count;
   row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
   set_errors(row, ranks, count, (double)of->facts.queries);
@@ -97,39 +94,23 @@ static bool takes_long_rows(const cpb_recommend_row *row) {
   return row->sphere || row->kind != CPB_TRANSFORM_LIFT_COSINE;
 }
 
-typedef struct field {
-  const cpb_recommend_row *rows;
-  size_t count;
-  choice *allows;
-} field;
-
-/* The criterion: fewest candidates for 99 %. */
-static const cpb_recommend_row *best_by_candidates(field of) {
-  const cpb_recommend_row *best = NULL;
-  for (const cpb_recommend_row *row = of.rows; row < of.rows + of.count; row++)
-    if (of.allows(row) && (best == NULL || is_better(row, best))) best = row;
-  return best;
-}
-
-static const cpb_recommend_row *best_by_recall(field of, uint64_t most) {
-  const cpb_recommend_row *best = NULL;
-  for (const cpb_recommend_row *row = of.rows; row < of.rows + of.count; row++)
-    if (of.allows(row) && row->candidates_for_99 <= most && (best == NULL || row->recall > best->recall))
-      best = row;
-  return best;
-}
-
 static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
   return effort(a) != effort(b) ? effort(a) < effort(b) : is_better(a, b);
 }
 
-/* Within the noise of the criterion the higher recall wins, and within the noise of that the simplest. */
+/* The criterion is the fewest candidates for 99 %. Within its noise the higher recall wins, and within the noise of that
+ * the simplest. */
 static size_t best_of(const cpb_recommendation *of, cpb_engine engine, choice *allows) {
-  field all = {of->row + (size_t)engine * of->per_index, of->per_index, allows};
-  uint64_t most = best_by_candidates(all)->candidates_most;
-  const cpb_recommend_row *pick = best_by_recall(all, most);
+  const cpb_recommend_row *rows = of->row + (size_t)engine * of->per_index, *end = rows + of->per_index;
+  const cpb_recommend_row *best = NULL, *pick = NULL;
+  for (const cpb_recommend_row *row = rows; row < end; row++)
+    if (allows(row) && (best == NULL || is_better(row, best))) best = row;
+  uint64_t most = best->candidates_most;
+  for (const cpb_recommend_row *row = rows; row < end; row++)
+    if (allows(row) && row->candidates_for_99 <= most && (pick == NULL || row->recall > pick->recall))
+      pick = row;
   double least = pick->recall - pick->recall_error;
-  for (const cpb_recommend_row *row = all.rows; row < all.rows + all.count; row++)
+  for (const cpb_recommend_row *row = rows; row < end; row++)
     if (allows(row) && row->candidates_for_99 <= most && row->recall >= least && is_simpler(row, pick))
       pick = row;
   return (size_t)(pick - of->row);

@@ -222,9 +222,6 @@ void cpb_covariance_free(cpb_covariance *c) {
   free(c);
 }
 
-uint64_t cpb_covariance_rows(const cpb_covariance *c) { return c->rows; }
-uint64_t cpb_covariance_bad_rows(const cpb_covariance *c) { return c->nan_rows + c->inf_rows; }
-
 /* ---- a slab of rows into the sums ----
  * A number of column i is cut into limbs of 21 bits, x = 2^(high_i-20) (k_0 + k_1 2^-21 + k_2 2^-42 + ..),
  * |k| <= 2^20: then products of columns of limbs are exact in double, and those with l+m = t have the same unit. The
@@ -456,7 +453,7 @@ cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *pie
 /* From exact sums to mean and covariance: n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j, computed exactly; the only
  * roundings are of this number and of two divisions by n. */
 
-/* Sign and magnitude. Products of two doubles span 2^-2148 .. 2^2048, times n and a square of n. */
+/* Sign and magnitude, or two's complement. Products of two doubles span 2^-2148 .. 2^2048, times n and a square of n. */
 enum { MOST_WORDS = 320 };
 typedef struct big {
   bool negative;
@@ -465,93 +462,61 @@ typedef struct big {
   uint32_t word[MOST_WORDS];
 } big;
 
-static void trim(big *a) {
+static void big_negate(big *a) {
+  uint64_t carry = 1;
+  for (size_t k = 0; k < a->words; k++) {
+    carry += (uint32_t)~a->word[k];
+    a->word[k] = (uint32_t)carry;
+    carry >>= 32;
+  }
+}
+
+static bool top_bit(const uint32_t *word, size_t words) { return words > 0 && word[words - 1] >> 31 != 0; }
+
+/* From two's complement to sign and magnitude, without zeros at the top. */
+static void big_to_magnitude(big *a) {
+  a->negative = top_bit(a->word, a->words);
+  if (a->negative) big_negate(a);
   while (a->words > 0 && a->word[a->words - 1] == 0) a->words--;
 }
 
 static void big_load(big *a, cpb_wide_int from) {
   a->first = from.first;
   a->words = from.words;
-  a->negative = from.words > 0 && from.word[from.words - 1] >> 31 != 0;
-  uint64_t carry = a->negative ? 1 : 0;
-  for (size_t k = 0; k < from.words; k++) {
-    carry += a->negative ? (uint32_t)~from.word[k] : from.word[k];
-    a->word[k] = (uint32_t)carry;
-    carry >>= 32;
-  }
-  trim(a);
+  if (from.words > 0) memcpy(a->word, from.word, from.words * sizeof *from.word);
+  big_to_magnitude(a);
 }
 
-static void big_multiply(big *c, const big *a, const big *b) {
-  c->negative = a->negative != b->negative;
-  c->first = a->first + b->first;
-  c->words = a->words + b->words;
-  memset(c->word, 0, c->words * sizeof *c->word);
+/* sum += a b, or sum -= a b; the sum is two's complement and has enough words. */
+static void big_add_product(big *sum, const big *a, const big *b, bool minus) {
+  size_t shift = (size_t)(a->first + b->first - sum->first);
+  bool negative = minus != (a->negative != b->negative);
   for (size_t i = 0; i < a->words; i++) {
-    uint64_t carry = 0;
-    for (size_t j = 0; j < b->words; j++) {
-      carry += (uint64_t)a->word[i] * b->word[j] + c->word[i + j];
-      c->word[i + j] = (uint32_t)carry;
-      carry >>= 32;
+    uint64_t product = 0;
+    int64_t carry = 0;
+    for (size_t j = 0; i + j + shift < sum->words && (j < b->words || product != 0 || carry != 0); j++) {
+      product += j < b->words ? (uint64_t)a->word[i] * b->word[j] : 0;
+      int64_t part = (int64_t)(uint32_t)product, total = sum->word[i + j + shift] + carry;
+      total += negative ? -part : part;
+      sum->word[i + j + shift] = (uint32_t)(total & (int64_t)low_half);
+      carry = total < 0 ? -1 : total >> 32;
+      product >>= 32;
     }
-    c->word[i + b->words] = (uint32_t)carry;
   }
-  trim(c);
 }
 
-static void big_count(big *a, uint64_t n) {
-  *a = (big){.words = 2, .word = {(uint32_t)n, (uint32_t)(n >> 32)}};
-  trim(a);
-}
-
-/* Word `place` of a, counted from 2^0; 0 outside its range. */
-static uint32_t word_at(const big *a, int place) {
-  int k = place - a->first;
-  return k < 0 || k >= (int)a->words ? 0 : a->word[k];
-}
-
-static int end_of(const big *a) { return a->first + (int)a->words; }
-
-static int compare_magnitudes(const big *a, const big *b, int first, int end) {
-  for (int place = end - 1; place >= first; place--) {
-    uint32_t x = word_at(a, place), y = word_at(b, place);
-    if (x != y) return x < y ? -1 : 1;
-  }
-  return 0;
-}
-
-/* c = a - b. */
-static void big_subtract(big *c, const big *a, const big *b) {
-  if (a->words == 0 || b->words == 0) { /* the first word of 0 may be anywhere */
-    *c = a->words == 0 ? *b : *a;
-    c->negative = a->words == 0 ? !b->negative : a->negative;
-    return;
-  }
-  int first = a->first < b->first ? a->first : b->first;
-  int end = (end_of(a) > end_of(b) ? end_of(a) : end_of(b)) + 1;
-  bool add = a->negative != b->negative, swap = !add && compare_magnitudes(a, b, first, end) < 0;
-  const big *large = swap ? b : a, *small = swap ? a : b;
-  c->first = first;
-  c->words = (size_t)(end - first);
-  c->negative = swap ? !b->negative : a->negative;
-  int64_t carry = 0;
-  for (int place = first; place < end; place++) {
-    int64_t y = word_at(small, place), sum = carry + (int64_t)word_at(large, place) + (add ? y : -y);
-    c->word[place - first] = (uint32_t)(sum & 0xffffffff);
-    carry = sum < 0 ? -1 : sum >> 32;
-  }
-  trim(c);
+static int product_end(const big *a, const big *b) {
+  return a->first + b->first + (int)(a->words + b->words);
 }
 
 /* a / n^2. */
 static double big_over_square(const big *a, uint64_t n) {
   enum { USED = 4 }; /* at least 97 bits */
   double value = 0;
-  if (a->words == 0) return 0;
   size_t from = a->words > USED ? a->words - USED : 0;
   for (size_t k = from; k < a->words; k++) value = value * 0x1p-32 + (double)a->word[k];
   value = value / (double)n / (double)n;
-  return ldexp(a->negative ? -value : value, 32 * (end_of(a) - 1));
+  return ldexp(a->negative ? -value : value, 32 * (a->first + (int)a->words - 1));
 }
 
 typedef struct finish {
@@ -561,15 +526,21 @@ typedef struct finish {
 } finish;
 
 static double element(const cpb_pair_sums *sums, size_t i, size_t j, uint64_t n) {
-  big xi, xj, xx, count, left, right, difference;
+  big xi, xj, xx, count, difference;
+  const uint32_t n_words[] = {(uint32_t)n, (uint32_t)(n >> 32), 0};
   size_t one = sums->columns - 1;
   big_load(&xi, pair_sums_at(sums, i, one));
   big_load(&xj, pair_sums_at(sums, j, one));
   big_load(&xx, pair_sums_at(sums, i, j));
-  big_count(&count, n);
-  big_multiply(&left, &count, &xx);
-  big_multiply(&right, &xi, &xj);
-  big_subtract(&difference, &left, &right);
+  big_load(&count, (cpb_wide_int){n_words, 3, 0});
+  int left = product_end(&count, &xx), right = product_end(&xi, &xj);
+  int first = xx.first < xi.first + xj.first ? xx.first : xi.first + xj.first;
+  difference.first = first;
+  difference.words = (size_t)((left > right ? left : right) + 1 - first);
+  memset(difference.word, 0, difference.words * sizeof *difference.word);
+  big_add_product(&difference, &count, &xx, false);
+  big_add_product(&difference, &xi, &xj, true);
+  big_to_magnitude(&difference);
   return big_over_square(&difference, n);
 }
 

@@ -48,10 +48,4 @@ struct cpb_covariance {
 
 enum { CPB_COVARIANCE_SLAB = 512, CPB_LIMBS = 4 };
 
-/** Number of rows added so far. */
-uint64_t cpb_covariance_rows(const cpb_covariance *covariance);
-
-/** Number of rows skipped so far, with NaN or inf. */
-uint64_t cpb_covariance_bad_rows(const cpb_covariance *covariance);
-
 #endif

@@ -26,7 +26,6 @@ cpb_status cpb_column_sums_new(cpb_column_sums *c, size_t d, cpb_error *error) {
     cpb_column_sums_free(c);
     return cpb_fail_memory(error, "sums of %zu columns", d);
   }
-  for (size_t i = 0; i < d; i++) cpb_exact_clear(&c->sum[i]);
   cpb_column_sums_clear(c);
   return CPB_OK;
 }

@@ -6,6 +6,7 @@
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/rows.h"
 
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed) {
   *sample = (cpb_row_sample){.most = most, .row_bytes = row_bytes, .seed = seed, .bound = UINT64_MAX};
@@ -113,6 +114,17 @@ static cpb_status take(cpb_row_sample *sample, uint64_t hash, uint64_t id, const
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error) {
   return take(sample, cpb_row_sample_hash(sample->seed, id), id, row, error);
+}
+
+cpb_status cpb_row_sample_draw(cpb_row_sample *sample, cpb_view rows, size_t most, uint64_t seed,
+                               cpb_view *chosen, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  cpb_row_sample_init(sample, most, rows.cols * cpb_dtype_size(rows.dtype), seed);
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
+    status = cpb_row_sample_offer(sample, i, cpb_view_slice(rows, i, 1).data, error);
+  if (status == CPB_OK) status = cpb_row_sample_settle(sample, error);
+  *chosen = cpb_rows(sample->rows, rows.dtype, sample->count, rows.cols);
+  return status;
 }
 
 cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error) {

@@ -37,6 +37,10 @@ cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void 
  * offered twice and may not repeat. */
 cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 
+/* Draws at most `most` rows of a view, numbered from 0; *chosen views the rows of the sample. */
+cpb_status cpb_row_sample_draw(cpb_row_sample *sample, cpb_view rows, size_t most, uint64_t seed,
+                               cpb_view *chosen, cpb_error *error);
+
 /* Offers every row of another sample. */
 cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *other, cpb_error *error);
 

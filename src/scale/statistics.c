@@ -138,47 +138,30 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
 
 /* ---- taking rows in ---- */
 
-static cpb_row_ids ids_after(cpb_row_ids ids, size_t rows) {
-  return (cpb_row_ids){ids.ids != NULL ? ids.ids + rows : NULL, ids.first + rows};
-}
-
-static cpb_status offer_rows(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_error *error) {
-  size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++)
-    status = cpb_row_sample_offer(&s->sample, cpb_row_id(ids, i), (const char *)rows.data + i * bytes, error);
-  return status;
-}
-
-/* Adds the rows before the first that is not finite; *count is their number. */
-static cpb_status take_finite(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, size_t *count,
-                              cpb_error *error) {
-  const cpb_loops *loops = cpb_loops_here();
-  *count = cpb_column_sums_add(&s->columns, loops, rows);
-  if (*count < rows.rows) { /* the bad row is among the next rows; those before it still count */
-    size_t end = *count;
-    while (end < rows.rows && cpb_row_fault(loops, rows, end) == 0) end++;
-    cpb_column_sums_add(&s->columns, loops, cpb_view_slice(rows, *count, end - *count));
-    *count = end;
-  }
-  s->rows += *count;
-  return offer_rows(s, cpb_view_slice(rows, 0, *count), ids, error);
-}
-
-static void count_fault(cpb_statistics *s, int fault) {
-  *(fault == CPB_FAULT_NAN ? &s->nan_rows : &s->inf_rows) += 1;
+/* Adds rows to the sums up to the first that is not finite; returns their number. */
+static size_t add_finite(cpb_statistics *s, const cpb_loops *loops, cpb_view rows) {
+  size_t count = cpb_column_sums_add(&s->columns, loops, rows), end = count;
+  if (count == rows.rows) return count;
+  /* the bad row is among the next rows; those before it still count */
+  while (end < rows.rows && cpb_row_fault(loops, rows, end) == 0) end++;
+  cpb_column_sums_add(&s->columns, loops, cpb_view_slice(rows, count, end - count));
+  return end;
 }
 
 static cpb_status update_columns(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_error *error) {
-  for (size_t first = 0; first < rows.rows; first++) {
-    size_t count;
-    cpb_status status =
-        take_finite(s, cpb_view_slice(rows, first, rows.rows - first), ids_after(ids, first), &count, error);
-    if (status != CPB_OK) return status;
-    first += count;
-    if (first < rows.rows) count_fault(s, cpb_row_fault(cpb_loops_here(), rows, first));
+  const cpb_loops *loops = cpb_loops_here();
+  size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
+  cpb_status status = CPB_OK;
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+    size_t end = i + add_finite(s, loops, cpb_view_slice(rows, i, rows.rows - i));
+    s->rows += end - i;
+    for (; i < end && status == CPB_OK; i++)
+      status =
+          cpb_row_sample_offer(&s->sample, cpb_row_id(ids, i), (const char *)rows.data + i * bytes, error);
+    if (status == CPB_OK && end < rows.rows)
+      *(cpb_row_fault(loops, rows, end) == CPB_FAULT_NAN ? &s->nan_rows : &s->inf_rows) += 1;
   }
-  return CPB_OK;
+  return status;
 }
 
 /* The norms of rows first .. first+count-1 that have one; returns their number. */
@@ -252,20 +235,16 @@ static cpb_status check_alike(const cpb_statistics *a, const cpb_statistics *b, 
   return CPB_OK;
 }
 
-static cpb_status merge_norms(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error) {
-  cpb_status status = cpb_norm_sketch_merge(&whole->norms, &piece->norms, error);
-  if (status == CPB_OK) whole->norm_rows += piece->norm_rows;
-  return status;
-}
-
 cpb_status cpb_statistics_merge(cpb_statistics *whole, const cpb_statistics *piece, cpb_error *error) {
   if (whole == NULL || piece == NULL || whole == piece) return cpb_fail_same_piece(error, "statistics");
   cpb_status status = check_alike(whole, piece, error);
   if (status != CPB_OK) return status;
   if (piece->options.repeats) whole->options.repeats = whole->sample.repeats = true;
-  if (whole->has_norms) return merge_norms(whole, piece, error);
-  status = cpb_row_sample_merge(&whole->sample, &piece->sample, error);
+  status = whole->has_norms ? cpb_norm_sketch_merge(&whole->norms, &piece->norms, error)
+                            : cpb_row_sample_merge(&whole->sample, &piece->sample, error);
   if (status != CPB_OK) return status;
+  whole->norm_rows += piece->norm_rows;
+  if (whole->has_norms) return CPB_OK;
   whole->rows += piece->rows;
   whole->nan_rows += piece->nan_rows;
   whole->inf_rows += piece->inf_rows;

@@ -387,39 +387,32 @@ static void curve_form(const cpb_abid_curve *c, double s, double *F, double *F_s
   *F_slope = 2 * (slope + zz * zz_slope);
 }
 
+/* ABID and dABID/dlog s. */
+static double curve_at(const cpb_abid_curve *c, double s, cpb_pairs pairs, double *slope) {
+  double F, F_slope;
+  curve_form(c, s, &F, &F_slope);
+  double abid = abid_of(F, c->n, pairs);
+  *slope = abid_slope(abid, F, F_slope, c->n, pairs);
+  return abid;
+}
+
 cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pairs, double *abid,
                              double *slope, cpb_error *error) {
+  double unused;
   if (curve == NULL || abid == NULL) return cpb_fail_missing(error, curve == NULL ? "curve" : "abid");
   cpb_status status = cpb_check_scale(s, error);
   if (status == CPB_OK) status = check_pairs(curve->n, pairs, error);
-  if (status != CPB_OK) return status;
-  double F, F_slope;
-  curve_form(curve, s, &F, &F_slope);
-  *abid = abid_of(F, curve->n, pairs);
-  if (slope != NULL) *slope = abid_slope(*abid, F, F_slope, curve->n, pairs);
-  return CPB_OK;
+  if (status == CPB_OK) *abid = curve_at(curve, s, pairs, slope == NULL ? &unused : slope);
+  return status;
 }
 
 /* ---- maxima ---- */
 
-typedef struct ascent {
-  const cpb_abid_curve *curve;
-  cpb_pairs pairs;
-} ascent;
-
-static double height_at(const ascent *a, double log_s, double *slope) {
-  double F, F_slope;
-  curve_form(a->curve, cpb_exp(log_s), &F, &F_slope);
-  double abid = abid_of(F, a->curve->n, a->pairs);
-  *slope = abid_slope(abid, F, F_slope, a->curve->n, a->pairs);
-  return abid;
-}
-
 /* Where the slope changes sign, between a point where it is > 0 and one where it is not. */
-static double top_between(const ascent *a, double left, double right) {
+static double top_between(const cpb_abid_curve *c, cpb_pairs pairs, double left, double right) {
   double slope;
   for (double middle = (left + right) / 2; right - left > 1e-9; middle = (left + right) / 2) {
-    height_at(a, middle, &slope);
+    curve_at(c, cpb_exp(middle), pairs, &slope);
     *(slope > 0 ? &left : &right) = middle;
   }
   return (left + right) / 2;
@@ -443,17 +436,16 @@ cpb_status cpb_abid_curve_maxima(const cpb_abid_curve *curve, double low, double
     return cpb_fail(error, CPB_WHY_DOMAIN, "low", "scales must be 0 < low < high, got %g and %g", low, high);
   cpb_status status = check_pairs(curve->n, pairs, error);
   if (status != CPB_OK) return status;
-  ascent a = {curve, pairs};
   double from = cpb_log(low), span = cpb_log(high) - from;
   size_t steps = (size_t)ceil(span / log_10 * PER_DECADE) + 2;
   double left = from, before, after;
-  height_at(&a, left, &before);
+  curve_at(curve, cpb_exp(left), pairs, &before);
   for (size_t i = 1; i <= steps; i++) {
     double right = from + span * (double)i / (double)steps;
-    height_at(&a, right, &after);
+    curve_at(curve, cpb_exp(right), pairs, &after);
     if (before > 0 && after <= 0) {
-      double top = top_between(&a, left, right), slope;
-      keep_maximum(maxima, room, found, (cpb_abid_maximum){cpb_exp(top), height_at(&a, top, &slope)});
+      double top = cpb_exp(top_between(curve, pairs, left, right)), slope;
+      keep_maximum(maxima, room, found, (cpb_abid_maximum){top, curve_at(curve, top, pairs, &slope)});
     }
     left = right;
     before = after;

@@ -63,6 +63,13 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
   return status;
 }
 
+/* Zeroed doubles of one task; the job remembers if there is no memory. */
+static double *task_zeros(pair_job *job, size_t size) {
+  double *zeros = cpb_aligned_zeros(size);
+  if (zeros == NULL) atomic_store(&job->out_of_memory, true);
+  return zeros;
+}
+
 /* ---- by the Gram matrix: one task is a block of rows J against all blocks I <= J ---- */
 
 typedef struct gram_scratch {
@@ -119,11 +126,8 @@ static void gram_task(void *argument, size_t task) {
   size_t blocks = job->u->rows / BLOCK, j = blocks - 1 - task, corner = job->tall * w->stride;
   size_t sizes[] = {BLOCK * job->u->d, BLOCK * BLOCK, BLOCK * w->stride, corner, corner}, total = 0;
   for (size_t k = 0; k < 5; k++) total += cpb_round_up(sizes[k], 8);
-  double *memory = cpb_aligned_zeros(total), *part[5];
-  if (memory == NULL) {
-    atomic_store(&job->out_of_memory, true);
-    return;
-  }
+  double *memory = task_zeros(job, total), *part[5];
+  if (memory == NULL) return;
   part[0] = memory;
   for (size_t k = 1; k < 5; k++) part[k] = part[k - 1] + cpb_round_up(sizes[k - 1], 8);
   gram_scratch s = {part[0], part[1], part[2], part[3], part[4]};
@@ -145,11 +149,6 @@ cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const 
 }
 
 /* ---- by second moments: one task is the products u_a u_b of PANEL columns a with PANEL columns b ---- */
-
-typedef struct moment_scratch {
-  double *products; /* DEPTH x PANEL: u_a u_b of a few a and all b of the task */
-  double *moments;  /* [group of a][weights][a within its group, b] */
-} moment_scratch;
 
 /* The a-th and b-th panel of columns of a task; a <= b. */
 static void task_panels(size_t task, size_t *a, size_t *b) {
@@ -181,23 +180,23 @@ static void set_products(const double *x, size_t stride, size_t count, size_t fi
     }
 }
 
-static void add_moments(const pair_job *job, size_t row, size_t count, size_t a, size_t b,
-                        const moment_scratch *s) {
+static void add_moments(const pair_job *job, size_t row, size_t count, size_t a, size_t b, double *products,
+                        double *moments) {
   const cpb_directions *u = job->u;
   const cpb_weights *w = job->w;
   size_t width = moment_width(u->d), groups = group_count(u->d, a);
   for (size_t group = 0; group < groups; group++) {
     set_products(u->unit + row * u->stride, u->stride, count, a * PANEL + group * (PANEL / width), b * PANEL,
-                 width, s->products);
+                 width, products);
     cpb_product p = {.rows = job->tall,
                      .cols = PANEL,
                      .k = count,
                      .a = w->value + row * w->stride,
                      .a_row = 1,
                      .a_k = w->stride,
-                     .b = s->products,
+                     .b = products,
                      .b_k = PANEL,
-                     .c = s->moments + group * job->tall * PANEL,
+                     .c = moments + group * job->tall * PANEL,
                      .c_row = PANEL};
     cpb_product_add(job->loops, &p);
   }
@@ -235,13 +234,13 @@ static size_t moments_size(const pair_job *job, size_t a) {
   return group_count(job->u->d, a) * job->tall * PANEL;
 }
 
-/* The moments of one share of the rows, into zeroed memory. */
+/* The moments of one share of the rows, into zeroed memory: [group of a][weights][a within its group, b]. products:
+ * DEPTH x PANEL, u_a u_b of a few a and all b of the task. */
 static void sum_share(const pair_job *job, size_t share, size_t a, size_t b, double *products,
                       double *moments) {
   size_t n = job->u->n, shares = moment_shares(job->u), end = n * (share + 1) / shares;
-  moment_scratch s = {products, moments};
   for (size_t row = n * share / shares; row < end; row += DEPTH)
-    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, &s);
+    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, products, moments);
 }
 
 static void write_products(const pair_job *job, size_t task, size_t a, size_t b, const double *moments) {
@@ -253,32 +252,17 @@ static void write_products(const pair_job *job, size_t task, size_t a, size_t b,
           moment_product(job, moments, k, l, panel_count(job->u->d, a), a == b);
 }
 
-/* A task whose rows are one share. */
-static void moment_task(void *argument, size_t task) {
-  pair_job *job = argument;
-  size_t a, b;
-  task_panels(task, &a, &b);
-  double *memory = cpb_aligned_zeros(DEPTH * PANEL + moments_size(job, a));
-  if (memory == NULL) {
-    atomic_store(&job->out_of_memory, true);
-    return;
-  }
-  sum_share(job, 0, a, b, memory, memory + DEPTH * PANEL);
-  write_products(job, task, a, b, memory + DEPTH * PANEL);
-  free(memory);
-}
-
-/* One share of the rows for one task; join_task adds them in order. */
+/* One share of the rows for one task; join_task adds them in order if there are several. */
 static void share_task(void *argument, size_t i) {
   pair_job *job = argument;
   size_t a, b, shares = moment_shares(job->u);
   task_panels(i / shares, &a, &b);
-  double *products = cpb_aligned_zeros(DEPTH * PANEL);
-  if (products == NULL)
-    atomic_store(&job->out_of_memory, true);
-  else
-    sum_share(job, i % shares, a, b, products, job->shares + i * moments_size(job, 0));
-  free(products);
+  double *memory = task_zeros(job, DEPTH * PANEL + (shares == 1 ? moments_size(job, a) : 0));
+  if (memory == NULL) return;
+  double *moments = shares == 1 ? memory + DEPTH * PANEL : job->shares + i * moments_size(job, 0);
+  sum_share(job, i % shares, a, b, memory, moments);
+  if (shares == 1) write_products(job, i, a, b, moments);
+  free(memory);
 }
 
 static void join_task(void *argument, size_t task) {
@@ -296,7 +280,7 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   pair_job job = {.u = directions, .w = weights};
   size_t tasks = moment_tasks(directions), shares = moment_shares(directions);
   start_job(&job);
-  if (shares == 1) return run_tasks(&job, moment_task, tasks, squares, exec, error);
+  if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
   job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
   cpb_exec_part summing, joining;
@@ -327,11 +311,8 @@ static void sum_task(void *argument, size_t task) {
   pair_job *job = argument;
   const cpb_directions *u = job->u;
   const cpb_weights *w = job->w;
-  double *sums = cpb_aligned_zeros(job->tall * PANEL);
-  if (sums == NULL) {
-    atomic_store(&job->out_of_memory, true);
-    return;
-  }
+  double *sums = task_zeros(job, job->tall * PANEL);
+  if (sums == NULL) return;
   cpb_product p = {job->tall, PANEL, u->n, w->value, 1, w->stride, u->unit + task * PANEL,
                    u->stride, sums,  PANEL};
   cpb_product_add(job->loops, &p);

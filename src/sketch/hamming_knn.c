@@ -3,12 +3,12 @@
  * holds for all, since nothing beyond it can be among the k best overall. */
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "capball/sketch.h"
 #include "core/best.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "parallel/tell.h"
 #include "sketch/code_groups.h"
@@ -36,7 +36,6 @@ typedef struct scan {
 
 /* One query and the current block. */
 typedef struct look {
-  scan *s;
   cpb_best *best;
   _Atomic uint64_t *limit;
   size_t first, end; /* codes of the block */
@@ -78,7 +77,7 @@ static void scan_block(scan *s, size_t share, size_t first, size_t count) {
   uint64_t *groups = s->groups + share * s->per_block * s->words;
   lay_out(s, first, count, groups);
   for (size_t q = 0; q < s->queries; q++) {
-    look l = {s, &s->best[share * s->queries + q], &s->limits[q], first, first + count};
+    look l = {&s->best[share * s->queries + q], &s->limits[q], first, first + count};
     uint64_t limit = atomic_load_explicit(l.limit, memory_order_relaxed);
     if (l.best->count == l.best->k && (uint64_t)l.best->entry[0].key < limit)
       limit = (uint64_t)l.best->entry[0].key;
@@ -140,18 +139,16 @@ static size_t batch_size(const scan *s, size_t queries) {
   return queries < most ? queries : most;
 }
 
-static bool allocate(scan *s, size_t queries) {
-  size_t all = s->shares * queries;
-  if (s->k > SIZE_MAX / sizeof *s->entries / all) return false;
-  s->words_of_queries = malloc(queries * s->words * sizeof *s->words_of_queries);
-  s->limits = malloc(queries * sizeof *s->limits);
-  s->best = malloc(all * sizeof *s->best);
-  s->entries = malloc(all * s->k * sizeof *s->entries);
-  size_t room = s->shares * s->per_block * s->words * sizeof *s->groups;
-  s->groups = aligned_alloc(64, room);
-  if (s->groups != NULL) memset(s->groups, 0, room); /* the last group may be incomplete */
-  return s->words_of_queries != NULL && s->limits != NULL && s->best != NULL && s->entries != NULL &&
-         s->groups != NULL;
+static bool allocate(scan *s, size_t queries, cpb_memory *memory) {
+  size_t all = s->shares * queries, room = s->shares * s->per_block * s->words;
+  s->words_of_queries = cpb_memory_take(memory, queries, s->words * sizeof *s->words_of_queries);
+  s->limits = cpb_memory_take(memory, queries, sizeof *s->limits);
+  s->best = cpb_memory_take(memory, all, sizeof *s->best);
+  s->entries = cpb_memory_take(memory, s->k, all * sizeof *s->entries);
+  s->groups = cpb_memory_lines(memory, room, sizeof *s->groups);
+  if (memory->failed) return false;
+  memset(s->groups, 0, room * sizeof *s->groups); /* the last group may be incomplete */
+  return true;
 }
 
 static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hit *hits, cpb_error *error) {
@@ -178,17 +175,14 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
             .k = k};
   choose_shares(&s, exec);
   size_t batch = batch_size(&s, queries.rows);
-  if (allocate(&s, batch))
+  cpb_memory memory = {0};
+  if (allocate(&s, batch, &memory))
     for (size_t first = 0; first < queries.rows; first += batch) {
       size_t left = queries.rows - first;
       run_batch(&s, cpb_view_slice(queries, first, left < batch ? left : batch), hits + first * k, exec);
     }
   else
     status = cpb_fail_memory(error, "the %zu best of %zu queries", k, batch);
-  free(s.words_of_queries);
-  free((void *)s.limits);
-  free(s.best);
-  free(s.entries);
-  free(s.groups);
+  cpb_memory_free(&memory);
   return status;
 }

@@ -6,12 +6,12 @@
  * (d+5) u32 |row| |normal|; |normal| <= 2 sigma. */
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "geometry/t1_embed.h"
 #include "loop/block_product.h"
@@ -171,20 +171,17 @@ static void encode_block(void *arg, size_t index, size_t first, size_t count) {
   size_t room = cpb_round_up(count, CPB_PANEL_ROWS);
   block b = {.e = e, .first = first, .placed = SIZE_MAX};
   size_t d = e->sketch->options.d, floats = room / CPB_PANEL_ROWS * cpb_panel_group(d + 1);
-  b.factors = calloc(floats + 2 * room + d + 1, sizeof(float));
-  b.place.z = malloc(d * sizeof(double));
-  b.faulty = calloc(room, sizeof(bool));
-  if (b.factors != NULL && b.place.z != NULL && b.faulty != NULL) {
-    b.start = b.factors + floats;
-    b.margin = b.start + room;
-    b.row = b.margin + room;
-    for (size_t i = 0; i < count; i++) prepare_row(&b, i);
-    encode_panels(&b, count);
-  } else
-    atomic_store(&e->out_of_memory, true);
-  free(b.factors);
-  free(b.place.z);
-  free(b.faulty);
+  cpb_memory memory = {0};
+  b.factors = cpb_memory_zeros(&memory, floats, sizeof *b.factors);
+  b.start = cpb_memory_zeros(&memory, room, sizeof *b.start);
+  b.margin = cpb_memory_zeros(&memory, room, sizeof *b.margin);
+  b.row = cpb_memory_take(&memory, d + 1, sizeof *b.row);
+  b.place.z = cpb_memory_take(&memory, d, sizeof *b.place.z);
+  b.faulty = cpb_memory_zeros(&memory, room, sizeof *b.faulty);
+  if (memory.failed) atomic_store(&e->out_of_memory, true);
+  for (size_t i = 0; i < count && !memory.failed; i++) prepare_row(&b, i);
+  if (!memory.failed) encode_panels(&b, count);
+  cpb_memory_free(&memory);
 }
 
 static cpb_status encode(encoding *e, const cpb_exec *exec, cpb_error *error) {

@@ -37,6 +37,9 @@ static inline size_t cpb_sketch_panels(const cpb_sketch *sketch) {
   return (cpb_sketch_directions(&sketch->options) + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
 }
 
+/* EINVAL unless these exist. */
+cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype factors, cpb_error *error);
+
 /* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
 

@@ -5,15 +5,15 @@
  * u_ij is the direction on the sphere in which c_i moves away from c_j. Summed over j the step is
  *   c_i (1 + sum_j w_ij g_ij) - sum_j w_ij c_j,    g = <c_i,c_j>, w = tan(..)/sqrt(1-g^2)
  * which is two matrix products for all i at once. The overlaps are a third product, of bits, by the Hamming loop. */
-#define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "batch/row_state.h"
+#include "batch/check_finite.h"
+#include "batch/map_object.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/memory.h"
 #include "core/random.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -32,19 +32,8 @@ enum {
   HALVINGS = 5,          /* of an angle that did not improve the worst pair, before giving up */
 };
 
-static const cpb_sketch_training defaults = {.size = sizeof(cpb_sketch_training),
-                                             .bits = 256,
-                                             .s = 1,
-                                             .starts = 16,
-                                             .jitter = NAN,
-                                             .strength = 1,
-                                             .max_steps = 1000,
-                                             .tolerance = NAN,
-                                             .factors = CPB_F16};
-
-void cpb_sketch_training_init(cpb_sketch_training *training, size_t size) {
-  cpb_sized_init(training, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1, .starts = 16,
+             .jitter = NAN, .strength = 1, .max_steps = 1000, .tolerance = NAN, .factors = CPB_F16)
 
 typedef struct training {
   const cpb_sketch_training *o;
@@ -72,17 +61,12 @@ typedef struct training {
   cpb_sketch_point now;
   size_t curve_room;
   cpb_sketch_report report;
+  cpb_memory memory;
 } training;
 
 /* An empirical value from many data sets: with more bits there are more directions to search, and the benefit of more
  * independence ends sooner. */
 static double share_of_bits(size_t bits) { return sqrt((double)bits) / 16; }
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool is_flat(cpb_sketch_kind kind) {
   return kind == CPB_SKETCH_CENTRED || kind == CPB_SKETCH_RANDOM_CENTRED;
@@ -222,6 +206,22 @@ static void weigh_row(training *t, size_t i, double *row) {
   }
 }
 
+/* c += a b: `rows` rows of a, `cols` columns of b and c, k terms each. */
+static void multiply(const training *t, size_t rows, size_t k, const double *a, size_t a_row, const double *b,
+                     size_t cols, double *c) {
+  cpb_product product = {.rows = rows,
+                         .cols = cols,
+                         .k = k,
+                         .a = a,
+                         .a_row = a_row,
+                         .a_k = 1,
+                         .b = b,
+                         .b_k = cols,
+                         .c = c,
+                         .c_row = cols};
+  cpb_product_add(t->loops, &product);
+}
+
 static void move_rows(void *arg, size_t task, size_t first, size_t count) {
   training *t = arg;
   (void)task;
@@ -229,29 +229,10 @@ static void move_rows(void *arg, size_t task, size_t first, size_t count) {
   size_t rows = cpb_round_up(count, CPB_TILE_ROWS);
   memset(weights, 0, rows * t->bits_padded * sizeof *weights);
   memset(moves, 0, rows * t->width_padded * sizeof *moves);
-  cpb_product products = {.rows = rows,
-                          .cols = t->bits_padded,
-                          .k = t->width,
-                          .a = t->normals + first * t->width_padded,
-                          .a_row = t->width_padded,
-                          .a_k = 1,
-                          .b = t->upright,
-                          .b_k = t->bits_padded,
-                          .c = weights,
-                          .c_row = t->bits_padded};
-  cpb_product_add(t->loops, &products);
+  multiply(t, rows, t->width, t->normals + first * t->width_padded, t->width_padded, t->upright,
+           t->bits_padded, weights);
   for (size_t i = 0; i < count; i++) weigh_row(t, first + i, weights + i * t->bits_padded);
-  cpb_product sums = {.rows = rows,
-                      .cols = t->width_padded,
-                      .k = t->bits,
-                      .a = weights,
-                      .a_row = t->bits_padded,
-                      .a_k = 1,
-                      .b = t->normals,
-                      .b_k = t->width_padded,
-                      .c = moves,
-                      .c_row = t->width_padded};
-  cpb_product_add(t->loops, &sums);
+  multiply(t, rows, t->bits, weights, t->bits_padded, t->normals, t->width_padded, moves);
   for (size_t i = first; i < first + count; i++) {
     double *c = t->sketch->normals + i * t->width;
     t->loops->axpby(1 + t->self[i], c, -1, t->moves + i * t->width_padded, c, t->width);
@@ -348,10 +329,9 @@ static cpb_status remember(training *t) {
   cpb_sketch *sketch = t->sketch;
   size_t count = sketch->options.curve_count;
   if (count >= t->curve_room) {
-    cpb_sketch_point *larger = realloc(sketch->curve, 2 * (count + 1) * sizeof *larger);
-    if (larger == NULL) return cpb_fail_memory(t->error, "the curve of a training");
+    if (!cpb_resize(&sketch->curve, 2 * (count + 1), sizeof *sketch->curve))
+      return cpb_fail_memory(t->error, "the curve of a training");
     t->curve_room = 2 * (count + 1);
-    sketch->curve = larger;
   }
   sketch->curve[count] = t->now;
   sketch->options.curve = sketch->curve;
@@ -455,79 +435,55 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
   if (o->kind != CPB_SKETCH_PRINCIPAL && o->bits_per > 1)
     return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1 for %s",
                           cpb_sketch_kind_name(o->kind));
-  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
-    return cpb_fail_choice(error, "rotation", (int)o->rotation);
-  if (o->factors != CPB_F16 && o->factors != CPB_F32)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
-                    cpb_dtype_name(o->factors));
+  cpb_status status = cpb_sketch_check_factors(o->rotation, o->factors, error);
+  if (status != CPB_OK) return status;
   if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
     return cpb_fail(
         error, CPB_WHY_DOMAIN, "batch",
         "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
         LEAST_BATCH, o->batch);
-  cpb_status status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
+  status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)
     return cpb_fail_count(error, "sketch", x.rows, "a sketch is trained on at least 2 rows");
   return status;
 }
 
+/* What measuring needs; false without memory. */
+static bool allocate_bits(training *t) {
+  size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
+  t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
+  t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
+  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && !t->memory.failed;
+}
+
 /* Zeroed, because the padding of the matrices must be 0. */
 static bool allocate(training *t) {
-  size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
-  size_t longer = t->bits > t->width ? t->bits : t->width;
+  size_t longer = t->bits > t->width ? t->bits : t->width, number = sizeof(double);
+  cpb_memory *m = &t->memory;
   t->rows_padded = cpb_round_up(t->bits, CPB_TILE_ROWS);
   t->bits_padded = cpb_round_up(t->bits, CPB_TILE_COLS);
   t->width_padded = cpb_round_up(t->width, CPB_TILE_COLS);
-  t->lean = calloc(t->bits * t->bits, sizeof(double));
-  t->normals = calloc((t->rows_padded > t->bits_padded ? t->rows_padded : t->bits_padded) * t->width_padded,
-                      sizeof(double));
-  t->upright = calloc(t->width * t->bits_padded, sizeof(double));
-  t->weights = calloc(t->rows_padded * t->bits_padded, sizeof(double));
-  t->moves = calloc(t->rows_padded * t->width_padded, sizeof(double));
-  t->kept = calloc(t->bits * t->width, sizeof(double));
-  t->self = calloc(longer, sizeof(double));
-  t->column = calloc(tasks * words, sizeof(uint64_t));
-  t->worst = calloc(t->bits, sizeof(double));
-  t->partner = calloc(t->bits, sizeof(size_t));
-  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && t->lean != NULL && t->normals != NULL &&
-         t->upright != NULL && t->weights != NULL && t->moves != NULL && t->kept != NULL && t->self != NULL &&
-         t->column != NULL && t->worst != NULL && t->partner != NULL && t->sketch != NULL;
+  size_t most = t->rows_padded > t->bits_padded ? t->rows_padded : t->bits_padded;
+  t->normals = cpb_memory_zeros(m, most, t->width_padded * number);
+  t->upright = cpb_memory_zeros(m, t->width, t->bits_padded * number);
+  t->weights = cpb_memory_zeros(m, t->rows_padded, t->bits_padded * number);
+  t->moves = cpb_memory_zeros(m, t->rows_padded, t->width_padded * number);
+  t->kept = cpb_memory_zeros(m, t->bits, t->width * number);
+  t->self = cpb_memory_zeros(m, longer, number);
+  t->worst = cpb_memory_zeros(m, t->bits, number);
+  t->partner = cpb_memory_zeros(m, t->bits, sizeof *t->partner);
+  return allocate_bits(t) && t->sketch != NULL;
 }
 
 static void release(training *t) {
   cpb_bit_columns_free(&t->columns);
-  free(t->lean);
-  free(t->normals);
-  free(t->upright);
-  free(t->weights);
-  free(t->moves);
-  free(t->kept);
-  free(t->self);
-  free(t->column);
-  free(t->worst);
-  free(t->partner);
+  cpb_memory_free(&t->memory);
   cpb_map_free(t->map);
 }
 
-static cpb_status check_rows(cpb_view x, cpb_error *error) {
-  const cpb_loops *loops = cpb_loops_here();
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  for (size_t i = 0; i < x.rows; i++) {
-    int fault = cpb_row_fault(loops, x, i);
-    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
-  }
-  return cpb_first_fault_report(&first, "sample", error);
-}
-
 static cpb_status train(training *t) {
-  cpb_map_options map;
-  cpb_map_options_init(&map, sizeof map);
-  map.d = t->x.cols;
-  map.s = t->o->s;
-  map.center = t->o->center;
-  cpb_status status = cpb_map_new(&map, &t->map, t->error);
+  cpb_status status = cpb_map_plain(t->x.cols, t->o->s, t->o->center, &t->map, t->error);
   bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
   if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
   t->now = (cpb_sketch_point){0};
@@ -587,14 +543,14 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_sketch_training", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_sketch_report", error);
   if (status == CPB_OK) status = check(sample, options, error);
-  if (status == CPB_OK) status = check_rows(sample, error);
+  if (status == CPB_OK) status = cpb_check_finite(sample, "sample", sample.cols, exec, error);
   if (status != CPB_OK) return status;
-  double began = seconds_now();
+  double began = cpb_seconds_now();
   cpb_sketch_report own = {.size = sizeof own};
   status = options->kind == CPB_SKETCH_PRINCIPAL
                ? cpb_principal_train(sample, options, train_normals, sketch, &own, exec, error)
                : train_normals(sample, options, sketch, &own, exec, error);
-  own.seconds = seconds_now() - began;
+  own.seconds = cpb_seconds_now() - began;
   if (status == CPB_OK) cpb_sized_give(report, &own, sizeof own);
   return status;
 }
@@ -605,14 +561,9 @@ cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketc
   if (cpb_is_principal(sketch)) return cpb_fail_choice(error, "kind", (int)sketch->options.kind);
   if (x.rows == 0) return cpb_fail_count(error, "x", 0, "dependence is measured on at least 1 row");
   training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
-  size_t tasks = t.bits / NORMALS_PER_TASK + 1;
-  cpb_status status = CPB_OK;
   t.sketch = (cpb_sketch *)(uintptr_t)sketch; /* only read */
-  t.lean = calloc(t.bits * t.bits, sizeof(double));
-  t.column = calloc(tasks * ((x.rows + 63) / 64), sizeof(uint64_t));
-  if (t.lean == NULL || t.column == NULL || !cpb_bit_columns_new(&t.columns, t.bits, x.rows))
-    status = cpb_fail_memory(error, "the bits of %zu rows", x.rows);
-  if (status == CPB_OK) status = measure(&t, x);
+  cpb_status status =
+      allocate_bits(&t) ? measure(&t, x) : cpb_fail_memory(error, "the bits of %zu rows", x.rows);
   if (status == CPB_OK) *point = t.now;
   release(&t);
   return status;

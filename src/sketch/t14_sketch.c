@@ -16,12 +16,8 @@ const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
 
-static const cpb_sketch_options defaults = {
-    .size = sizeof(cpb_sketch_options), .s = 1, .bits_per = 1, .factors = CPB_F16, .spread = 1};
-
-void cpb_sketch_options_init(cpb_sketch_options *options, size_t size) {
-  cpb_sized_init(options, size, &defaults, sizeof defaults);
-}
+CPB_DEFAULTS(cpb_sketch_options, .size = sizeof(cpb_sketch_options), .s = 1, .bits_per = 1,
+             .factors = CPB_F16, .spread = 1)
 
 void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
   cpb_sized_give(options, &sketch->options, sizeof sketch->options);
@@ -45,6 +41,13 @@ cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double 
     if (!isfinite(center[k]))
       return cpb_fail_domain(error, "center", center[k], "coordinate %zu of the centre must be finite", k);
   return status;
+}
+
+cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype factors, cpb_error *error) {
+  if ((unsigned)rotation > CPB_ROTATION_TURNED) return cpb_fail_choice(error, "rotation", (int)rotation);
+  if (factors == CPB_F16 || factors == CPB_F32) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
+                  cpb_dtype_name(factors));
 }
 
 static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
@@ -104,11 +107,8 @@ static cpb_status check_factors(const cpb_sketch_options *o, cpb_error *error) {
   if (o->bits_per != 1 && !(principal && (o->bits_per == 2 || o->bits_per == 4)))
     return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1%s",
                           principal ? ", 2 or 4" : "");
-  if (o->factors != CPB_F16 && o->factors != CPB_F32)
-    return cpb_fail(error, CPB_WHY_DTYPE_IN, "factors", "factors must be f16 or f32, got %s",
-                    cpb_dtype_name(o->factors));
-  if ((unsigned)o->rotation > CPB_ROTATION_TURNED)
-    return cpb_fail_choice(error, "rotation", (int)o->rotation);
+  cpb_status status = cpb_sketch_check_factors(o->rotation, o->factors, error);
+  if (status != CPB_OK) return status;
   return o->spread > 0 && o->spread <= 1
              ? CPB_OK
              : cpb_fail_domain(error, "spread", o->spread, "spread must be in (0,1]");

@@ -1,5 +1,6 @@
 #include "text/json_text.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +14,27 @@ static void fail(cpb_text *t, cpb_json_failure failure) {
   if (t->failure == CPB_JSON_WHOLE) t->failure = failure;
 }
 
-void cpb_text_put(cpb_text *t, const char *bytes, size_t count) {
+char *cpb_text_extend(cpb_text *t, size_t count) {
   size_t size = t->used + count + 1;
-  if (t->failure == CPB_JSON_NO_MEMORY) return;
+  if (t->failure == CPB_JSON_NO_MEMORY) return NULL;
   if (size > t->room) {
     char *larger = realloc(t->bytes, 2 * size);
     if (larger == NULL) {
       fail(t, CPB_JSON_NO_MEMORY);
-      return;
+      return NULL;
     }
     t->bytes = larger;
     t->room = 2 * size;
   }
-  memcpy(t->bytes + t->used, bytes, count);
+  char *added = t->bytes + t->used;
   t->used += count;
   t->bytes[t->used] = 0;
+  return added;
+}
+
+void cpb_text_put(cpb_text *t, const char *bytes, size_t count) {
+  char *to = cpb_text_extend(t, count);
+  if (to != NULL) memcpy(to, bytes, count);
 }
 
 void cpb_text_puts(cpb_text *t, const char *string) { cpb_text_put(t, string, strlen(string)); }
@@ -43,19 +50,7 @@ void cpb_text_format(cpb_text *t, const char *format, ...) {
 
 /* ---- numbers ---- */
 
-/* Replaces the decimal point of the locale by '.'. */
-static size_t set_point(char *digits) {
-  size_t at = strspn(digits, "+-0123456789e"), after = at + strcspn(digits + at, "+-0123456789e");
-  if (at == after) return at;
-  digits[at] = '.';
-  memmove(digits + at + 1, digits + after, strlen(digits + after) + 1);
-  return strlen(digits);
-}
-
-size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value) {
-  size_t length = cpb_digits_f64(to, value);
-  return isfinite(value) ? set_point(to) : length;
-}
+size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value) { return cpb_digits_f64(to, value); }
 
 /* Turns e+07 into e7. */
 static void shorten_exponent(char *digits) {
@@ -69,12 +64,9 @@ static void shorten_exponent(char *digits) {
 }
 
 static size_t json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style) {
-  snprintf(to, CPB_JSON_NUMBER_ROOM, "%.17g", value);
-  bool power = strchr(to, 'e') != NULL && set_point(to) > 0 && strchr(to, '.') == NULL; /* 1e+22 */
-  if (style.fewest)
-    cpb_print_fewest(to, value);
-  else
-    set_point(to);
+  cpb_digits_rounded(to, value, DBL_DECIMAL_DIG);
+  bool power = strchr(to, 'e') != NULL && strchr(to, '.') == NULL; /* 1e+22 */
+  if (style.fewest) cpb_digits_f64(to, value);
   if (!style.long_exponent || (style.fewest && power)) shorten_exponent(to);
   if (strpbrk(to, ".e") == NULL) strcat(to, ".0");
   return strlen(to);

@@ -29,6 +29,8 @@ typedef struct cpb_text {
   cpb_json_failure failure; /* the first failure is kept */
 } cpb_text;
 
+/* Adds count bytes, which the caller fills; NULL when out of memory. */
+char *cpb_text_extend(cpb_text *text, size_t count);
 void cpb_text_put(cpb_text *text, const char *bytes, size_t count);
 void cpb_text_puts(cpb_text *text, const char *string);
 void cpb_text_format(cpb_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

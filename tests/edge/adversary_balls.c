@@ -193,9 +193,11 @@ static void judge_tail(const attack *a, uint64_t i) {
              second = cpb_rows(x + half * d, CPB_F64, a->set.n - half, d);
     status = cpb_svdd_rounds_new(d, &options, &piece, &error);
     if (status == CPB_OK) status = cpb_svdd_rounds_restart(piece, rounds, &error);
-    if (status == CPB_OK) status = cpb_svdd_rounds_update(piece, first, 0, w, NULL, &error);
     if (status == CPB_OK)
-      status = cpb_svdd_rounds_update(rounds, second, half, w == NULL ? w : w + half, NULL, &error);
+      status = cpb_svdd_rounds_update(piece, first, (cpb_row_ids){NULL, 0}, w, NULL, &error);
+    if (status == CPB_OK)
+      status = cpb_svdd_rounds_update(rounds, second, (cpb_row_ids){NULL, half}, w == NULL ? w : w + half,
+                                      NULL, &error);
     if (status == CPB_OK) status = cpb_svdd_rounds_merge(rounds, piece, &error);
     cpb_svdd_rounds_free(piece);
     if (status == CPB_OK) status = cpb_svdd_rounds_solve(rounds, &done, &error);

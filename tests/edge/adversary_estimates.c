@@ -126,7 +126,7 @@ static size_t try_query(test_rng *rng, const world *w, double *q, double *low, d
 }
 
 static size_t pairs_wanted(void) {
-  return getenv("CPB_ADVERSARY") != NULL ? 10000000 : TEST_SANITIZED ? 20000 : 100000;
+  return getenv("CPB_ADVERSARY") != NULL ? 10000000 : TEST_SANITIZED ? 12000 : 50000;
 }
 
 static void certain_bounds_are_never_wrong(void **state) {
@@ -206,10 +206,11 @@ static void check_exact(const world *w, cpb_view queries, size_t k, const cpb_ex
 
 static void until_the_bound_is_exact(void **state) {
   (void)state;
-  enum { N = TEST_SANITIZED ? 250 : 700, QUERIES = 9, MOST = 40 };
+  enum { N = TEST_SANITIZED ? 120 : 700, QUERIES = 9, MOST = 40 };
+  const size_t rounds = getenv("CPB_ADVERSARY") != NULL ? 6 : TEST_SANITIZED ? 1 : 3; /* bits by trial % 3 */
   test_rng rng = {1403};
   double q[QUERIES * MOST];
-  for (size_t trial = 0; trial < (TEST_SANITIZED ? SHAPES : 6 * SHAPES); trial++) {
+  for (size_t trial = 0; trial < SHAPES * rounds; trial++) {
     shape seen = (shape)(trial % SHAPES);
     world w = new_world(&rng, seen, seen, N, 1 + test_below(&rng, MOST), (size_t)1 << trial % 3);
     for (size_t i = 0; i < QUERIES; i++) make_query(&rng, &w, q + i * w.d);

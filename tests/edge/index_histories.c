@@ -576,8 +576,8 @@ static void histories(void **state) {
   static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
   const char *wanted = getenv("INDEX_HISTORIES"), *begin = getenv("INDEX_FIRST");
   int first = begin != NULL ? atoi(begin) : 0, runs = wanted != NULL   ? atoi(wanted)
-                                                      : TEST_SANITIZED ? 16
-                                                                       : 200;
+                                                      : TEST_SANITIZED ? 12
+                                                                       : 100;
   snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
   snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
   snprintf(old_name, sizeof old_name, "%s", scratch_path("old"));

@@ -64,7 +64,8 @@ static void balls(void **unused) {
       uint64_t first;
       cpb_view rows = rows_of(p, &first);
       test_status((int)cpb_ball_rounds_restart(piece, rounds, &error), CPB_OK, error.text);
-      test_status((int)cpb_ball_rounds_update(piece, rows, first, NULL, &error), CPB_OK, error.text);
+      test_status((int)cpb_ball_rounds_update(piece, rows, (cpb_row_ids){NULL, first}, NULL, &error), CPB_OK,
+                  error.text);
       test_status((int)cpb_ball_rounds_merge(rounds, piece, &error), CPB_OK, error.text);
     }
     test_status((int)cpb_ball_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
@@ -94,7 +95,8 @@ static void svdds(void **unused) {
     for (size_t p = 0; p < PIECES; p++) {
       uint64_t first;
       cpb_view rows = rows_of(p, &first);
-      test_status((int)cpb_svdd_rounds_update(rounds, rows, first, NULL, NULL, &error), CPB_OK, error.text);
+      test_status((int)cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){NULL, first}, NULL, NULL, &error),
+                  CPB_OK, error.text);
     }
     test_status((int)cpb_svdd_rounds_solve(rounds, &done, &error), CPB_OK, error.text);
   }

@@ -58,24 +58,25 @@ static void ceiling_is_the_plain_loop(void **state) {
   double recall[6], again[6];
   fill(1, false);
   cpb_error error;
-  test_status((int)cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, s, 6, recall, NULL, &error),
-              CPB_OK, error.text);
+  test_status(
+      (int)cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, s, 6, recall, NULL, NULL, &error),
+      CPB_OK, error.text);
   for (size_t i = 0; i < 6; i++) assert_true(fabs(recall[i] - plain_ceiling(50, s[i])) <= 1e-12);
   assert_true(recall[1] < 0.9 && recall[5] > 0.99);
   cpb_pool *pool;
   test_status((int)cpb_pool_new(3, &pool, NULL), CPB_OK, "");
-  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, s, 6, again, cpb_pool_exec(pool), NULL);
+  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, s, 6, again, NULL, cpb_pool_exec(pool), NULL);
   assert_memory_equal(recall, again, sizeof recall);
   cpb_pool_free(pool);
   /* a change of unit changes nothing, however far */
   for (size_t i = 0; i < N * D; i++) x[i] = ldexp(x[i], 900);
   double big = ldexp(s[2], 900);
-  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, &big, 1, again, NULL, NULL);
+  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, &big, 1, again, NULL, NULL, NULL);
   assert_true(again[0] == recall[2]);
   /* rows with many equal distances: ties count as found */
   fill(2, true);
   big = 1e6;
-  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, &big, 1, again, NULL, NULL);
+  cpb_search_ceiling(cpb_rows(x, CPB_F64, N, D), NULL, K, 50, &big, 1, again, NULL, NULL, NULL);
   assert_true(again[0] == 1);
 }
 
@@ -91,11 +92,11 @@ static void other_scales_change_nothing(void **state) {
     for (size_t i = 0; kind % 3 == 2 && i < 20 * D; i++) x[i] = x[i % (3 * D)];
     const double *about = kind < 3 ? NULL : center;
     cpb_view rows = cpb_rows(x, CPB_F64, N, D);
-    test_status((int)cpb_search_ceiling(rows, about, K, N, s, SCALES, recall, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_search_ceiling(rows, about, K, N, s, SCALES, recall, NULL, NULL, NULL), CPB_OK, "");
     for (size_t first = 1; first < SCALES; first++) {
-      cpb_search_ceiling(rows, about, K, N, s + first, SCALES - first, again, NULL, NULL);
+      cpb_search_ceiling(rows, about, K, N, s + first, SCALES - first, again, NULL, NULL, NULL);
       assert_memory_equal(again, recall + first, (SCALES - first) * sizeof *again);
-      cpb_search_ceiling(rows, about, K, N, s + first, 1, again, NULL, NULL);
+      cpb_search_ceiling(rows, about, K, N, s + first, 1, again, NULL, NULL, NULL);
       assert_true(again[0] == recall[first]);
     }
   }
@@ -150,7 +151,7 @@ static void each_goal(void **state) {
     options.target = targets[t];
     choose(sample, &options, &choice);
     double less = choice.s * pow(2, -0.5 / 11), recall[2], spread[2], two[2] = {less, choice.s};
-    cpb_ceiling_measure(sample, NULL, 10, 1000, two, 2, recall, spread, NULL, NULL);
+    cpb_search_ceiling(sample, NULL, 10, 1000, two, 2, recall, spread, NULL, NULL);
     assert_true(recall[1] - spread[1] >= targets[t] && recall[1] == choice.value);
     assert_true(recall[0] - spread[0] < targets[t] && spread[1] > 0 && spread[1] < 0.02);
     for (size_t i = 1; i < choice.ceiling_count; i++)
@@ -185,14 +186,14 @@ static void what_is_refused(void **state) {
   assert_int_equal(cpb_choose_scale(few, NULL, &options, &choice, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "target must be > 0 and < 1, got 1");
   few.rows = 10;
-  assert_int_equal(cpb_search_ceiling(few, NULL, 10, 5, &s, 1, &recall, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_search_ceiling(few, NULL, 10, 5, &s, 1, &recall, NULL, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "10 neighbours need more than 10 rows, got 10");
-  assert_int_equal(cpb_search_ceiling(few, NULL, 0, 5, &s, 1, &recall, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_search_ceiling(few, NULL, 0, 5, &s, 1, &recall, NULL, NULL, &error), CPB_EINVAL);
   s = 0;
-  assert_int_equal(cpb_search_ceiling(few, NULL, 3, 5, &s, 1, &recall, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_search_ceiling(few, NULL, 3, 5, &s, 1, &recall, NULL, NULL, &error), CPB_EINVAL);
   zero[4] = NAN;
   s = 1;
-  assert_int_equal(cpb_search_ceiling(few, NULL, 3, 5, &s, 1, &recall, NULL, &error), CPB_EROW);
+  assert_int_equal(cpb_search_ceiling(few, NULL, 3, 5, &s, 1, &recall, NULL, NULL, &error), CPB_EROW);
   assert_string_equal(error.text, "x row 1 holds NaN");
 }
 

@@ -175,19 +175,25 @@ static void what_does_not_fit_is_refused(void **state) {
   test_status((int)cpb_svdd_rounds_new(D, &options, &a, NULL), CPB_OK, "");
   test_status((int)cpb_svdd_rounds_new(D, &options, &b, NULL), CPB_OK, "");
   assert_int_equal(cpb_svdd_rounds_solve(a, &done, &error), CPB_EINVAL);
-  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 3, D), 0, NULL, NULL, &error), CPB_EROW);
+  assert_int_equal(
+      cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 3, D), (cpb_row_ids){NULL, 0}, NULL, NULL, &error),
+      CPB_EROW);
   assert_int_equal(error.row, 2);
-  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, weights, NULL, &error),
-                   CPB_EINVAL);
-  test_status((int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK,
-              error.text);
+  assert_int_equal(
+      cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), (cpb_row_ids){NULL, 0}, weights, NULL, &error),
+      CPB_EINVAL);
+  test_status(
+      (int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), (cpb_row_ids){NULL, 0}, NULL, NULL, &error),
+      CPB_OK, error.text);
   test_status((int)cpb_svdd_rounds_solve(a, &done, &error), CPB_OK, error.text);
   assert_int_equal(cpb_svdd_rounds_merge(a, b, &error), CPB_EINVAL);
   assert_string_equal(error.text, "one piece is of round 1, the other of 0");
-  assert_int_equal(cpb_svdd_rounds_update(a, cpb_rows(far, CPB_F64, 1, D), 9, NULL, NULL, &error),
-                   CPB_EINVAL);
-  test_status((int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), 0, NULL, NULL, &error), CPB_OK,
-              error.text);
+  assert_int_equal(
+      cpb_svdd_rounds_update(a, cpb_rows(far, CPB_F64, 1, D), (cpb_row_ids){NULL, 9}, NULL, NULL, &error),
+      CPB_EINVAL);
+  test_status(
+      (int)cpb_svdd_rounds_update(a, cpb_rows(x, CPB_F64, 2, D), (cpb_row_ids){NULL, 0}, NULL, NULL, &error),
+      CPB_OK, error.text);
   void *bytes;
   size_t count;
   test_status((int)cpb_svdd_rounds_serialize(a, &bytes, &count, &error), CPB_OK, error.text);

@@ -2,6 +2,7 @@
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/exec.h"
+#include "learn/paper_schemes.h"
 #include "learn/piece_rounds.h"
 #include "support/big.h"
 #include "support/check.h"
@@ -134,7 +135,9 @@ static void cap_steps_are_cubic(void **state) {
       for (size_t j = 0; j < D; j++) error = hypot(error, (center[j] - exact.center[j]) / radius);
       if (before < 0.25 && error > 1e-14) test_worst(&worst, error / (before * before * before));
       before = error;
-      test_status((int)cpb_ball_cap_step(rows, largest_distance(x, N, D, center), center, NULL), CPB_OK, "");
+      double s = largest_distance(x, N, D, center), multiplier[N];
+      cpb_working_set set = {.d = D, .count = N, .rows = x};
+      test_status((int)cpb_paper_cap_step(&set, cpb_loops_here(), s, center, multiplier), CPB_OK, "");
     }
     assert_true(before <= 1e-14);
     free(x);
@@ -326,17 +329,21 @@ static void pieces_that_do_not_fit_are_refused(void **state) {
   test_status((int)cpb_ball_rounds_new(3, NULL, &other, NULL), CPB_OK, "");
   assert_int_equal(cpb_ball_rounds_solve(a, &done, &error), CPB_EINVAL);
   assert_string_equal(error.text, "round 0 has seen no rows");
-  assert_int_equal(cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 3, 2), 0, NULL, &error), CPB_EROW);
+  assert_int_equal(
+      cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 3, 2), (cpb_row_ids){NULL, 0}, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 2);
-  test_status((int)cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 2, 2), 0, NULL, &error), CPB_OK,
-              error.text);
+  test_status(
+      (int)cpb_ball_rounds_update(a, cpb_rows(x, CPB_F64, 2, 2), (cpb_row_ids){NULL, 0}, NULL, &error),
+      CPB_OK, error.text);
   test_status((int)cpb_ball_rounds_solve(a, &done, &error), CPB_OK, error.text);
   assert_false(done);
   assert_int_equal(cpb_ball_rounds_merge(a, b, &error), CPB_EINVAL);
   assert_string_equal(error.text, "one piece is of round 1, the other of 0");
   assert_int_equal(cpb_ball_rounds_merge(a, other, &error), CPB_ESHAPE);
   assert_int_equal(cpb_ball_rounds_merge(a, a, &error), CPB_EINVAL);
-  assert_int_equal(cpb_ball_rounds_update(a, cpb_rows(far, CPB_F64, 1, 2), 9, NULL, &error), CPB_EINVAL);
+  assert_int_equal(
+      cpb_ball_rounds_update(a, cpb_rows(far, CPB_F64, 1, 2), (cpb_row_ids){NULL, 9}, NULL, &error),
+      CPB_EINVAL);
   void *bytes;
   size_t count;
   test_status((int)cpb_ball_rounds_serialize(a, &bytes, &count, &error), CPB_OK, error.text);

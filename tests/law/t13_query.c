@@ -4,6 +4,7 @@
 
 #include "capball/capball.h"
 #include "capball/advanced/candidates.h"
+#include "core/rows.h"
 #include "geometry/products.h"
 #include "proof/proof_parts.h"
 #include "support/big.h"
@@ -426,13 +427,10 @@ static void whitened_maps(void **state) {
   test_status((int)cpb_query_caps(map, query, &r, cpb_rows_out(p, CPB_F64, 1, D + 1), &b, NULL, NULL, NULL),
               CPB_OK, "");
   test_status((int)cpb_query_distances(map, query, cpb_rows(y, CPB_F64, N, D + 1), got, NULL), CPB_OK, "");
-  cpb_radius_sample *sample;
   double median, kth[N];
-  test_status((int)cpb_radius_sample_new(map, 1, 1, &sample, NULL), CPB_OK, "");
-  test_status((int)cpb_radius_sample_queries(sample, query, 0, NULL), CPB_OK, "");
-  test_status((int)cpb_radius_sample_base(sample, cpb_rows(x + D, CPB_F64, N - 1, D), NULL, NULL), CPB_OK,
-              "");
-  test_status((int)cpb_radius_sample_median(sample, &median, NULL), CPB_OK, "");
+  cpb_source one = cpb_source_from_view(query),
+             others = cpb_source_from_view(cpb_rows(x + D, CPB_F64, N - 1, D));
+  test_status((int)cpb_radius_fit(map, &one, &others, 1, &median, NULL, NULL), CPB_OK, "");
   double nearest = INFINITY;
   for (size_t i = 0; i < N; i++) {
     double z[D];
@@ -446,34 +444,39 @@ static void whitened_maps(void **state) {
     if (i > 0) nearest = fmin(nearest, kth[i]);
   }
   assert_true(fabs(median - nearest) <= 1e-13 * nearest);
-  cpb_radius_sample_free(sample);
   cpb_map_free(map);
+}
+
+/* A source that gives `piece` rows at a time. */
+static cpb_status next_piece(cpb_source *source, cpb_view *block, cpb_error *error) {
+  (void)error;
+  size_t piece = *(const size_t *)source->self, left = (size_t)source->rows - source->at;
+  *block = cpb_view_slice(source->view, source->at, left < piece ? left : piece);
+  source->at += block->rows;
+  return CPB_OK;
+}
+
+static cpb_source in_pieces(cpb_view rows, size_t *piece) {
+  cpb_source source = cpb_source_from_view(rows);
+  source.self = piece;
+  source.next = next_piece;
+  return source;
 }
 
 static void a_usual_radius(void **state) {
   (void)state;
-  enum { N = 500, Q = 90, D = 4, K = 5 };
+  enum { N = 500, Q = 60, D = 4, K = 5 };
   test_rng rng = {136};
   cpb_map *map = map_of(D, 1, NULL, NULL);
   float x[N * D], q[Q * D];
   double radius[2];
+  size_t pieces[2][2] = {{Q, N}, {7, 123}};
   for (int i = 0; i < N * D; i++) x[i] = (float)test_gauss(&rng);
   for (int i = 0; i < Q * D; i++) q[i] = (float)test_gauss(&rng);
   for (int way = 0; way < 2; way++) { /* pieces give the same */
-    cpb_radius_sample *sample;
-    size_t piece = way == 0 ? Q : 7, rows = way == 0 ? N : 123;
-    test_status((int)cpb_radius_sample_new(map, K, Q, &sample, NULL), CPB_OK, "");
-    for (size_t i = 0; i < Q; i += piece)
-      test_status((int)cpb_radius_sample_queries(
-                      sample, cpb_rows(q + i * D, CPB_F32, Q - i < piece ? Q - i : piece, D), i, NULL),
-                  CPB_OK, "");
-    for (size_t i = 0; i < N; i += rows)
-      test_status((int)cpb_radius_sample_base(
-                      sample, cpb_rows(x + i * D, CPB_F32, N - i < rows ? N - i : rows, D), NULL, NULL),
-                  CPB_OK, "");
-    test_status((int)cpb_radius_sample_median(sample, &radius[way], NULL), CPB_OK, "");
-    assert_int_equal(cpb_radius_sample_queries(sample, cpb_rows(q, CPB_F32, 1, D), 0, NULL), CPB_EINVAL);
-    cpb_radius_sample_free(sample);
+    cpb_source queries = in_pieces(cpb_rows(q, CPB_F32, Q, D), &pieces[way][0]);
+    cpb_source base = in_pieces(cpb_rows(x, CPB_F32, N, D), &pieces[way][1]);
+    test_status((int)cpb_radius_fit(map, &queries, &base, K, &radius[way], NULL, NULL), CPB_OK, "");
   }
   assert_true(radius[0] == radius[1]);
   cpb_hit hits[Q * K];
@@ -568,16 +571,13 @@ static void refusals(void **state) {
   assert_int_equal(cpb_query_distances(round, one, cpb_rows(y, CPB_F64, 1, 3), &got, &error), CPB_EROW);
   assert_true(isnan(cpb_query_distance(1, -1, 1, 0, 1)) && isnan(cpb_query_distance(1, 0, 1, NAN, 1)));
   assert_true(isinf(cpb_query_distance(1, 0, 1, 0, 0)) && cpb_query_distance(1, 0, 1, 1.0001, 1) == 0);
-  cpb_radius_sample *sample;
-  assert_int_equal(cpb_radius_sample_new(round, 0, 0, &sample, &error), CPB_EINVAL);
-  test_status((int)cpb_radius_sample_new(round, 3, 0, &sample, &error), CPB_OK, "");
-  assert_int_equal(cpb_radius_sample_base(sample, one, NULL, &error), CPB_EINVAL);
+  cpb_source asking = cpb_source_from_view(one), base = cpb_source_from_view(two);
+  cpb_source nothing = cpb_source_from_view(cpb_rows(x, CPB_F64, 0, 2));
+  assert_int_equal(cpb_radius_fit(round, &asking, &base, 0, &got, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_radius_fit(round, &nothing, &base, 3, &got, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "a usual radius needs at least one query");
-  test_status((int)cpb_radius_sample_queries(sample, one, 0, &error), CPB_OK, "");
-  test_status((int)cpb_radius_sample_base(sample, two, NULL, &error), CPB_OK, "");
-  assert_int_equal(cpb_radius_sample_median(sample, &got, &error), CPB_EINVAL);
+  assert_int_equal(cpb_radius_fit(round, &asking, &base, 3, &got, NULL, &error), CPB_EINVAL);
   assert_string_equal(error.text, "3 neighbours need a base of as many rows, got 2");
-  cpb_radius_sample_free(sample);
   cpb_map_free(round);
 }
 

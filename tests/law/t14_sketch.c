@@ -6,6 +6,7 @@
 #include "sketch/sketch_train.h"
 #include "support/check.h"
 
+#include "capball/advanced/candidates.h"
 #include "capball/capball.h"
 #include "loop/table.h"
 #include "support/big.h"
@@ -382,9 +383,10 @@ static void ranks_are_those_of_exact_search(void **state) {
               error.text);
   for (size_t i = 0; i < QUERIES * K; i++)
     assert_true(hits[i].id == exact[i].id && hits[i].value == exact[i].value);
-  cpb_view embedded = cpb_rows(images, CPB_F64, N, D + 1);
+  cpb_store embedded = cpb_store_from_view(cpb_rows(images, CPB_F64, N, D + 1));
+  cpb_rerank_options how = {.size = sizeof how, .k = K, .map = map};
   test_status(
-      (int)cpb_rerank_embedded(map, embedded, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
+      (int)cpb_rerank_store(&embedded, queries, candidates, N, &how, hits, cpb_pool_exec(pool), &error),
       CPB_OK, error.text);
   for (size_t i = 0; i < QUERIES * K; i++) {
     assert_int_equal(hits[i].id, exact[i].id);

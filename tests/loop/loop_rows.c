@@ -95,19 +95,19 @@ enum { MOST_COLUMNS = 4096 };
 /* A centre in two floats, and the places beyond it that may be read. */
 typedef struct center_room {
   float high[MOST_COLUMNS + CPB_LANES], low[MOST_COLUMNS + CPB_LANES];
-  double taken[MOST_COLUMNS + CPB_LANES];
+  double wide[MOST_COLUMNS + CPB_LANES];
 } center_room;
 
 static cpb_rows_center some_center(test_rng *rng, size_t d, bool centered, center_room *room) {
   memset(room, 0, sizeof *room);
-  if (!centered) return (cpb_rows_center){.taken = room->taken};
+  if (!centered) return (cpb_rows_center){0};
   bool twofold = test_below(rng, 2) == 0; /* else a centre of floats, as fit finds it */
   for (size_t i = 0; i < d; i++) {
-    double m = room->taken[i] = twofold ? test_gauss(rng) : (double)(float)test_gauss(rng);
+    double m = room->wide[i] = twofold ? test_gauss(rng) : (double)(float)test_gauss(rng);
     room->high[i] = (float)m;
     room->low[i] = (float)(m - (double)room->high[i]);
   }
-  return (cpb_rows_center){room->high, room->low, twofold, room->taken};
+  return (cpb_rows_center){room->high, room->low, twofold, room->wide};
 }
 
 enum { FENCED = 1 << 24 };
