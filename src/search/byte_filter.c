@@ -468,11 +468,11 @@ static void place_codes(cpb_byte_filter *filter, cpb_view block, size_t at, floa
 
 /* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
 static double rest_of(const cpb_byte_filter *filter, size_t row, double step, const cpb_gridded *about) {
-  double root = sqrt((double)filter->float_filter->d);
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
-  double offset = (double)filter->center[0] * root;
-  return filter->float_filter->metric == CPB_L2 ? 0 : 0x1p-23 * (sqrt((double)about->square) + offset);
+  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
+  if (!floats && filter->float_filter->metric == CPB_L2) return 0;
+  double root = sqrt((double)filter->float_filter->d), offset = (double)filter->center[0] * root;
+  if (!floats) return 0x1p-23 * (sqrt((double)about->square) + offset);
+  return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
 }
 
 static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float step) {
