@@ -268,6 +268,11 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
 }
 
 static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
+  if (ids == NULL && index->ids.ids == NULL) { /* row numbers are not stored */
+    index->ids.slots += count;
+    index->next_id += count;
+    return;
+  }
   for (size_t i = 0; i < count; i++) {
     uint64_t id = ids != NULL ? ids[i] : index->next_id;
     cpb_id_map_add(&index->ids, id);

@@ -462,7 +462,7 @@ static void *carve(carver *c, size_t count, size_t size) {
 }
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
+static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
@@ -477,6 +477,7 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors) {
   s->bounds = carve(c, cells, sizeof *s->bounds);
   *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
   *factors = carve(c, d, sizeof **factors);
+  *answers = carve(c, s->n, sizeof **answers);
 }
 
 static void place_seekers(seek *s, cpb_ranked *entries) {
@@ -529,12 +530,10 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
   s.byte_filter = s.index->byte_filter;
   s.byte_filter.panel_count = s.groups;
   share_work(&s);
-  lay_out(&s, &c, &entries, &factors);
-  *answers = carve(&c, s.n, sizeof **answers);
+  lay_out(&s, &c, &entries, &factors, answers);
   c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &factors);
-  *answers = carve(&c, s.n, sizeof **answers);
+  lay_out(&s, &c, &entries, &factors, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_seekers(&s, entries);

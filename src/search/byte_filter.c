@@ -32,13 +32,6 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
   return filter->center != NULL && filter->opposite != NULL;
 }
 
-/* For the grids of the queries and of a block of rows, once they are wanted. */
-static bool make_room_for_queries(cpb_byte_filter *filter) {
-  filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
-  filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
-  return filter->codes_of_queries != NULL && filter->panels != NULL;
-}
-
 static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
   size_t words = filter->words, groups = block_rows / CPB_BYTES_GROUP + 1;
   filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
@@ -52,9 +45,12 @@ static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
          filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
 }
 
+/* For the grids of the queries and of a block of rows, once they are wanted. */
 static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
   if (filter->runs != NULL) return true;
-  return make_room_for_queries(filter) && make_room_for_rows(filter, block_rows);
+  filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
+  filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
+  return filter->codes_of_queries != NULL && filter->panels != NULL && make_room_for_rows(filter, block_rows);
 }
 
 void cpb_byte_filter_free(cpb_byte_filter *filter) {
@@ -72,12 +68,6 @@ static double code_of(double steps) {
   const double to_whole = 0x1.8p52; /* adding and subtracting it rounds to the nearest integer */
   double within = steps > -MIDDLE ? steps < MIDDLE - 1 ? steps : MIDDLE - 1 : -MIDDLE;
   return (within + to_whole) - to_whole;
-}
-
-static double size_of(const double *x, size_t n) {
-  double sum = 0;
-  for (size_t k = 0; k < n; k++) sum += x[k] * x[k];
-  return sqrt(sum);
 }
 
 /* ---- the centre ---- */
@@ -176,18 +166,23 @@ static inline double query_number(const cpb_byte_filter *filter, const column *o
              : 0;
 }
 
+/* p, and the sizes of both centres. */
 static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries) {
   size_t d = filter->float_filter->d;
-  double *p = filter->opposite;
-  for (size_t k = 0; k < d; k++) p[k] = (double)filter->center[k];
-  if (filter->float_filter->metric != CPB_IP || filter->kind != CPB_BYTE_FILTER_FLOATS) return;
-  memset(p, 0, d * sizeof *p);
-  if (queries == NULL) return;
-  for (size_t i = 0; i < queries->n; i++) {
+  bool products = filter->float_filter->metric == CPB_IP && filter->kind == CPB_BYTE_FILTER_FLOATS;
+  double *p = filter->opposite, center2 = 0, opposite2 = 0;
+  for (size_t k = 0; k < d; k++) p[k] = products ? 0 : (double)filter->center[k];
+  for (size_t i = 0; products && queries != NULL && i < queries->n; i++) {
     column of = column_of(filter, queries, i);
     for (size_t k = 0; k < d; k++) p[k] += query_number(filter, &of, k);
   }
-  for (size_t k = 0; k < d; k++) p[k] /= (double)queries->n;
+  for (size_t k = 0; k < d; k++) {
+    if (products && queries != NULL) p[k] /= (double)queries->n;
+    center2 += (double)filter->center[k] * (double)filter->center[k];
+    opposite2 += p[k] * p[k];
+  }
+  filter->center_size = sqrt(center2);
+  filter->opposite_size = sqrt(opposite2);
 }
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
@@ -309,14 +304,6 @@ static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_quer
   return 4 * blurred > tried;
 }
 
-static void find_sizes(cpb_byte_filter *filter) {
-  double size2 = 0;
-  for (size_t k = 0; k < filter->float_filter->d; k++)
-    size2 += (double)filter->center[k] * (double)filter->center[k];
-  filter->center_size = sqrt(size2);
-  filter->opposite_size = size_of(filter->opposite, filter->float_filter->d);
-}
-
 /* *made is for the sample, NULL where the rows need none; false without memory. */
 static bool choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
                            trial **made) {
@@ -330,7 +317,6 @@ static bool choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byt
   if (t != NULL) sample_rows(filter, rows, t);
   if (t != NULL) find_center(filter, t);
   find_opposite(filter, queries);
-  find_sizes(filter);
   return true;
 }
 
@@ -345,7 +331,6 @@ void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind,
   filter->kind = kind;
   filter->usual_reach = usual_reach;
   find_opposite(filter, NULL);
-  find_sizes(filter);
 }
 
 bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows) {
@@ -483,11 +468,11 @@ static void place_codes(cpb_byte_filter *filter, cpb_view block, size_t at, floa
 
 /* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
 static double rest_of(const cpb_byte_filter *filter, size_t row, double step, const cpb_gridded *about) {
-  double root = sqrt((double)filter->float_filter->d);
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
-  double offset = (double)filter->center[0] * root;
-  return filter->float_filter->metric == CPB_L2 ? 0 : 0x1p-23 * (sqrt((double)about->square) + offset);
+  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
+  if (!floats && filter->float_filter->metric == CPB_L2) return 0;
+  double root = sqrt((double)filter->float_filter->d), offset = (double)filter->center[0] * root;
+  if (!floats) return 0x1p-23 * (sqrt((double)about->square) + offset);
+  return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
 }
 
 static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float step) {
