@@ -460,8 +460,12 @@ class _Caps(torch.autograd.Function):
 
 
 def _cap_gradients(ctx: Any, g: Tensor) -> Any:
-    x, t, weight, bias = ctx.saved_tensors
-    gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous())
+    return _typed_cap_gradients(*ctx.saved_tensors, g)
+
+
+def _typed_cap_gradients(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, g: Tensor, *run: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients in the types of what they belong to."""
+    gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous(), *run)
     if t.dtype == weight.dtype == bias.dtype == of_t.dtype:
         return gx, of_t, of_weight, of_bias
     return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
@@ -495,7 +499,8 @@ class SphereCapLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         sphere, caps = self.sphere, self.caps
         if _fuses(x, sphere.t, caps.weight):
-            return _caps_function(x, sphere.t, caps.weight, caps.bias)
+            of_both = torch.ops.capball.caps_triton if torch.compiler.is_compiling() else _caps_function
+            return of_both(x, sphere.t, caps.weight, caps.bias)
         return caps(sphere(x))
 
     def regions(self) -> list[capball.Region]:
@@ -503,12 +508,20 @@ class SphereCapLinear(nn.Module):
         return self.caps.regions(self.sphere)
 
 
+@torch.compiler.assume_constant_result
+def _fused_takes(dtype: torch.dtype, d: int, units: int) -> bool:
+    caps = _fused()
+    return caps is not None and caps.takes(dtype, d, units)
+
+
 def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:
     """Whether both layers are one kernel: not where torch takes them apart, nor where autocast changes the type between them."""
-    if not x.is_cuda or torch.compiler.is_compiling() or _transformed():
+    if not (x.is_cuda and t.is_cuda):
         return False
-    caps = _fused()
-    if caps is None or not t.is_cuda or not caps.takes(x, weight):
+    if not _inlined() if torch.compiler.is_compiling() else _transformed():
+        return False
+    units, points = weight.shape
+    if x.shape[-1] + 1 != points or not _fused_takes(x.dtype, points - 1, units) or not x.is_contiguous() or x.numel() == 0:
         return False
     if torch.is_autocast_enabled("cuda"):
         return torch.get_autocast_dtype("cuda") == x.dtype

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ._blocks import _block, _image, _part, _read, _scale, _slope, _write
-from ._kernels import _power_of_two, run_cached
+from ._kernels import _power_of_two, eager
 
 _MOST = 8192  # units times numbers of a row, both to powers of two: what a program accumulates
 _LONGEST = 512
@@ -92,13 +92,9 @@ def _programs(device: int) -> int:
     return 2 * torch.cuda.get_device_properties(device).multi_processor_count if device >= 0 else 3
 
 
-def takes(x: Tensor, w: Tensor) -> bool:
-    """Whether these kernels serve such rows and weights."""
-    return _takes(x.dtype, x.shape[-1], w.shape[0]) and x.is_contiguous() and x.numel() > 0
-
-
 @cache
-def _takes(dtype: torch.dtype, d: int, units: int) -> bool:
+def takes(dtype: torch.dtype, d: int, units: int) -> bool:
+    """Whether these kernels serve rows of d numbers of this type, and so many units."""
     return (dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST
             and _width(d) * max(16, _power_of_two(units)) <= _MOST)
 
@@ -117,24 +113,24 @@ def _constants(dtype: torch.dtype, d: int, units: int | None) -> dict[str, Any]:
     return dict(known, U=max(16, _power_of_two(units)), PRECISION="tf32x3" if dtype == torch.float32 else "tf32")
 
 
-def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    d, units = x.shape[-1], w.shape[0]
+def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor, run: Any = eager) -> Tensor:
+    d, units = w.shape[1] - 1, w.shape[0]
     out = x.new_empty((*x.shape[:-1], units))
     n, known = x.numel() // d, _constants(x.dtype, d, None)
     key = (caps_kernel, x.dtype, t.dtype, w.dtype, d, units)
-    run_cached(key, caps_kernel, (x, t, w, b, out), (n, units), known, -(-n // known["R"]), 8 if d > 128 else 4)
+    run(key, caps_kernel, (x, t, w, b, out), (n, units), known, -(-n // known["R"]), 8 if d > 128 else 4)
     return out
 
 
-def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of x, t, the weights and the biases."""
-    d, units = x.shape[-1], w.shape[0]
+    d, units = w.shape[1] - 1, w.shape[0]
     n, known = x.numel() // d, _constants(x.dtype, d, units)
     tiles = -(-n // known["R"])
     programs, width = min(tiles, _programs(x.get_device())), units * (d + 2) + 1
     gx, part = torch.empty_like(x), torch.empty((programs, width), dtype=torch.float32, device=x.device)
     key = (caps_backward_kernel, x.dtype, t.dtype, w.dtype, d, units)
-    run_cached(key, caps_backward_kernel, (x, t, w, g, gx, part), (n, tiles, units), known, programs, 8 if d > 128 else 4)
+    run(key, caps_backward_kernel, (x, t, w, g, gx, part), (n, tiles, units), known, programs, 8 if d > 128 else 4)
     total = part.sum(0) if programs > 1 else part[0]
     at = units * (d + 1)
     of_t = total.as_strided(t.shape, t.stride(), at + units)

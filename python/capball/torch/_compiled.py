@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _backward_of, _kernels, _looped_vmap, _rowwise_vmap, _save, _total
+from . import _backward_of, _caps, _kernels, _looped_vmap, _rowwise_vmap, _save, _total, _typed_cap_gradients
 
 
 def _embed_rows(x: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
@@ -28,6 +28,14 @@ def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor]
     return gy, _total(parts, t)
 
 
+def _cap_values(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return _caps.forward(x, t, weight, bias, _kernels.traced)
+
+
+def _cap_gradients(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return _typed_cap_gradients(x, t, weight, bias, g, _kernels.traced)
+
+
 def _operator(name: str, rows: Any, batched: Any) -> Any:
     op: Any = torch.library.triton_op(f"capball::{name}_triton", rows, mutates_args=())
     op.register_vmap(batched(op))
@@ -38,3 +46,7 @@ embed = _operator("embed", _embed_rows, _rowwise_vmap)
 unembed = _operator("unembed", _unembed_rows, _rowwise_vmap)
 embed.register_autograd(_backward_of(_operator("embed_backward", _embed_gradients, _looped_vmap)), setup_context=_save)
 unembed.register_autograd(_backward_of(_operator("unembed_backward", _unembed_gradients, _looped_vmap)), setup_context=_save)
+
+caps = _operator("caps", _cap_values, _looped_vmap)
+_caps_backward = _operator("caps_backward", _cap_gradients, _looped_vmap)
+caps.register_autograd(lambda ctx, g: _caps_backward(*ctx.saved_tensors, g), setup_context=_save)

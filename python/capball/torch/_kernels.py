@@ -15,6 +15,7 @@ from ._shapes import BLOCK, RUN, shape_of
 
 _FINE = 512  # from so many f32 numbers on, squares are added in double
 _FINE_THREAD = 2  # the same for numbers that a thread adds one after the other
+_FINE_SLOPE = 8  # the same for gradients
 LONGEST = 8192  # numbers in a row; longer rows are for plain operations
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _shape = shape_of  # which a benchmark and tests replace
@@ -77,10 +78,12 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     """For n rows of d numbers with the strides `plain` and of d+1 with the strides `points`, where they are read."""
     D = _power_of_two(d)
     shape = shape_of(name, dtype.itemsize, d, D)
-    fine = D >= _FINE if shape.kind == BLOCK else d > _FINE_THREAD * max(1, shape.across)
+    one_by_one = _FINE_SLOPE if name.endswith("backward") else _FINE_THREAD
+    fine = D >= _FINE if shape.kind == BLOCK else d > one_by_one * max(1, shape.across)
     common = dict(WIDE=dtype == torch.float64, FINE=dtype == torch.float32 and fine, D=D)
     if shape.kind != BLOCK and not centered and plain in ((), (d, 1)) and points in ((), (d + 1, 1)):
-        known = dict(common, d=d, R=shape.numbers // D, STEP=max(1, min(shape.numbers, 128 * shape.warps) // D))
+        # Blocks that are left to _blocks.py have one number per thread: with more, their registers would limit the usual blocks.
+        known = dict(common, d=d, R=shape.numbers // D, STEP=max(1, min(shape.numbers, 32 * shape.warps) // D))
         return _plan_run(name, d, shape, known) if shape.kind == RUN else _plan_strip(name, d, shape, known, dtype.itemsize)
     R = max(1, shape.numbers // D)
     align, strides, far = math.gcd(d, 16), [], R * (d + 1)
@@ -111,10 +114,12 @@ def _several_devices() -> bool:
 _stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
-def run_cached(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
-               programs: int, warps: int) -> None:
+def eager(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any], programs: int,
+          warps: int) -> None:
     """Launches a kernel. Triton finds a compiled kernel by all of its arguments, which takes longer than small batches do: here
     `key` has to stand for the types, constants and options, and for all numbers but those that the kernel does not specialize."""
+    if programs == 0:
+        return
     if _several_devices():
         with torch.cuda.device_of(tensors[0]):
             _run_here(key, kernel, tensors, numbers, constants, programs, warps)
@@ -141,15 +146,10 @@ def _run_here(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple
         _compiled[key, device] = compiled.run, compiled.function, compiled.packed_metadata, rest
 
 
-def eager(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: int) -> None:
-    if n > 0:
-        run_cached(key, plan.kernel, tensors, (n, *plan.numbers), plan.constants, -(-n // plan.rows), plan.warps)
-
-
-def traced(plan: _Plan, key: Any, tensors: tuple[Tensor, ...], n: Any) -> None:
-    """For torch.compile, which takes the kernel into its own code."""
-    grid = (-(-n // plan.rows), 1, 1)
-    torch.library.wrap_triton(plan.kernel)[grid](*tensors, n, *plan.numbers, num_warps=plan.warps, **plan.constants)
+def traced(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[Any, ...], constants: dict[str, Any], programs: Any,
+           warps: int) -> None:
+    """The same for torch.compile, which takes the kernel into its own code."""
+    torch.library.wrap_triton(kernel)[(programs, 1, 1)](*tensors, *numbers, num_warps=warps, **constants)
 
 
 def _flat(x: Tensor) -> Tensor:
@@ -169,10 +169,11 @@ def _launch(name: str, tensors: tuple[Tensor, ...], d: int, plain: Tensor | None
     plan, n, parts = _plan(*key), like.shape[0], None
     if plan.numbers == ():
         tensors = (*tensors[:2], *tensors[3:]) if centered is not None else tensors
+    programs = -(-n // plan.rows)
     if part is not None:
-        parts = torch.empty(-(-n // plan.rows), dtype=part, device=like.device)
+        parts = torch.empty(programs, dtype=part, device=like.device)
         tensors = (*tensors, parts)
-    run(plan, (key, tensors[1].dtype, tensors[2].dtype), tensors, n)
+    run((key, tensors[1].dtype, tensors[2].dtype), plan.kernel, tensors, (n, *plan.numbers), plan.constants, programs, plan.warps)
     return parts
 
 

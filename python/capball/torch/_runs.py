@@ -76,17 +76,22 @@ def _of_rows(a, b, row, WIDE: tl.constexpr):
 
 
 @triton.jit
-def _write_run(a, value, first, i, here, COLS: tl.constexpr):
-    tl.store(a + first * COLS + i, value.to(a.dtype.element_ty), mask=here)
+def _write_run(a, value, first, i, here, COLS: tl.constexpr, PART: tl.constexpr):
+    """PART: some places are not in the run."""
+    if PART:
+        tl.store(a + first * COLS + i, value.to(a.dtype.element_ty), mask=here)
+    else:
+        tl.store(a + first * COLS + i, value.to(a.dtype.element_ty))
 
 
 @triton.jit
 def _embed_piece(x, y, factor, last, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr, R: tl.constexpr,
                  IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    PART: tl.constexpr = START + SIZE > R * (d + 1)
     i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
     f, of_last = _of_rows(factor, last, row, WIDE)
     value = tl.where(col == d, of_last, _from(x, row, col, R, d, IN, WIDE) * f)
-    _write_run(y, value, first, i, here, d + 1)
+    _write_run(y, value, first, i, here, d + 1, PART)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -114,8 +119,9 @@ def embed_run_kernel(x, t, y, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: t
 @triton.jit
 def _unembed_piece(y, x, factor, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr, R: tl.constexpr,
                    IN: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    PART: tl.constexpr = START + SIZE > R * d
     i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
-    _write_run(x, _from(y, row, col, R, d + 1, IN, WIDE) * tl.gather(factor, row, 0), first, i, here, d)
+    _write_run(x, _from(y, row, col, R, d + 1, IN, WIDE) * tl.gather(factor, row, 0), first, i, here, d, PART)
 
 
 @triton.jit
@@ -165,18 +171,22 @@ def _products(a, g, first, COLS: tl.constexpr, UP: tl.constexpr, d: tl.constexpr
 
 
 @triton.jit
-def _again(a, first, i, here, COLS: tl.constexpr, WIDE: tl.constexpr):
+def _again(a, first, i, here, COLS: tl.constexpr, PART: tl.constexpr, WIDE: tl.constexpr):
     """Numbers of a run that were read before."""
-    return _wide(tl.load(a + first * COLS + i, mask=here, other=0), WIDE)
+    if PART:
+        return _wide(tl.load(a + first * COLS + i, mask=here, other=0), WIDE)
+    else:
+        return _wide(tl.load(a + first * COLS + i), WIDE)
 
 
 @triton.jit
 def _embed_back_piece(x, g, gx, factor, k, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
                       R: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    PART: tl.constexpr = START + SIZE > R * d
     i, row, col, here = _places(rows, START, SIZE, d, R, WORD)
     f, of_z = _of_rows(factor, k, row, WIDE)
-    up = _again(g, first, i + row, here, d + 1, WIDE)
-    _write_run(gx, (up - _again(x, first, i, here, d, WIDE) * of_z) * f, first, i, here, d)
+    up = _again(g, first, i + row, here, d + 1, PART, WIDE)
+    _write_run(gx, (up - _again(x, first, i, here, d, PART, WIDE) * of_z) * f, first, i, here, d, PART)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -207,11 +217,12 @@ def embed_back_run_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.con
 @triton.jit
 def _unembed_back_piece(y, g, gy, factor, k, s, rows, first, START: tl.constexpr, SIZE: tl.constexpr, d: tl.constexpr,
                         R: tl.constexpr, WORD: tl.constexpr, WIDE: tl.constexpr):
+    PART: tl.constexpr = START + SIZE > R * (d + 1)
     i, row, col, here = _places(rows, START, SIZE, d + 1, R, WORD)
     f, of_z = _of_rows(factor, k, row, WIDE)
-    up = _again(g, first, tl.minimum(i - row, R * d - 1), here, d, WIDE)
-    value = (up - _again(y, first, i, here, d + 1, WIDE) * of_z) * f
-    _write_run(gy, tl.where(col == d, _last_slope(of_z, s), value), first, i, here, d + 1)
+    up = _again(g, first, tl.minimum(i - row, R * d - 1), here, d, PART, WIDE)
+    value = (up - _again(y, first, i, here, d + 1, PART, WIDE) * of_z) * f
+    _write_run(gy, tl.where(col == d, _last_slope(of_z, s), value), first, i, here, d + 1, PART)
 
 
 @triton.jit(do_not_specialize=["rows"])

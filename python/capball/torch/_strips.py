@@ -2,7 +2,7 @@
 results.
 
 A strip is a row; where rows of d+1 numbers of two bytes would start between words of four bytes it is two rows, so that numbers move
-in pairs. A block that is not full, or has numbers whose squares leave the range of the type, is left to _blocks.py.
+in pairs, and two columns that are left over are a tile of their own. A block that is not full, or has numbers whose squares leave the range of the type, is left to _blocks.py.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def unembed_strip_kernel(y, t, x, rows, d: tl.constexpr, WIDE: tl.constexpr, FIN
 @triton.jit(do_not_specialize=["rows"])
 def embed_back_strip_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, R: tl.constexpr,
                             T: tl.constexpr, APART: tl.constexpr, STEP: tl.constexpr, D: tl.constexpr):
+    END: tl.constexpr = d if d % T == 0 else d + 1  # the last tile has room for the last numbers
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
-        up0 = _lasts_of_rows(g, first, d, R, WIDE)
         N = _zeros(R, T, WIDE or FINE)
         product = N
         most = _zeros(R, T, WIDE)
@@ -111,12 +111,16 @@ def embed_back_strip_kernel(x, t, g, gx, part, rows, d: tl.constexpr, WIDE: tl.c
         for start in tl.static_range(0, d, T):
             col = start + tl.arange(0, T)
             z = _tile(x, first * d, col, col < d, d, R, start + T > d, WIDE)
-            up = _tile(g, first * (d + 1), col, col < d, d + 1, R, start + T > d, WIDE)
+            up = _tile(g, first * (d + 1), col, col < END, d + 1, R, start + T > END, WIDE)
             N = _plus_product(N, z, z)
             product = _plus_product(product, z, up)
             most = tl.maximum(most, tl.abs(up))
             zs = zs + (z,)  # type: ignore[assignment]
             ups = ups + (up,)  # type: ignore[assignment]
+        if END > d:
+            up0 = tl.sum(tl.where((col == d)[None, :], up, 0.0), axis=1)
+        else:
+            up0 = _lasts_of_rows(g, first, d, R, WIDE)
         N = _total(N, WIDE)
         product = _total(product, WIDE)
         most = tl.max(most, axis=1)
@@ -168,64 +172,100 @@ def _of_strips(a, G: tl.constexpr, R: tl.constexpr):
         return a, a
 
 
+@triton.jit
+def _point_tile(y, g, first, START: tl.constexpr, C: tl.constexpr, d: tl.constexpr, G: tl.constexpr, S: tl.constexpr,
+                WIDE: tl.constexpr):
+    """C columns of strips of y from START on, and of g, which has 0 for the last numbers of rows."""
+    W: tl.constexpr = G * (d + 1)
+    col = START + tl.arange(0, C)
+    second = (col > d) & (col < W - 1)
+    v = _tile(y, first * (d + 1), col, col < W, W, S, START + C > W, WIDE)
+    if START >= d:
+        up = _tile(g, first * d, col - 1, second, G * d, S, START == d or START + C >= W, WIDE)
+    else:
+        up = _tile(g, first * d, col, col < d, G * d, S, START + C > d, WIDE)
+        if START + C > d and G == 2:
+            up += _tile(g, first * d, col - 1, second, G * d, S, True, WIDE)
+    return v, up
+
+
+@triton.jit
+def _own(a, START: tl.constexpr, C: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr):
+    """Columns of a tile from FROM on and before TO, 0 in place of others."""
+    if START >= FROM and START + C <= TO:
+        return a
+    else:
+        col = START + tl.arange(0, C)
+        return tl.where(((col >= FROM) & (col < TO))[None, :], a, 0.0)
+
+
+@triton.jit
+def _plus_tile(sums, v, up, START: tl.constexpr, C: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr):
+    """|z|^2, <z,up> and the largest |up| with the columns of this tile that are between FROM and TO."""
+    if START < TO and START + C > FROM:
+        z = _own(v, START, C, FROM, TO)
+        return _plus_product(sums[0], z, z), _plus_product(sums[1], z, up), tl.maximum(sums[2], tl.abs(_own(up, START, C, FROM, TO)))
+    else:
+        return sums
+
+
+@triton.jit
+def _no_sums(S: tl.constexpr, C: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr):
+    return _zeros(S, C, WIDE or FINE), _zeros(S, C, WIDE or FINE), _zeros(S, C, WIDE)
+
+
+@triton.jit
+def _totals(sums, WIDE: tl.constexpr):
+    return _total(sums[0], WIDE), _total(sums[1], WIDE), tl.max(sums[2], axis=1)
+
+
+@triton.jit
+def _write_slopes(gy, v, up, k1, k2, f1, f2, s, first, START: tl.constexpr, C: tl.constexpr, d: tl.constexpr, G: tl.constexpr,
+                  S: tl.constexpr):
+    W: tl.constexpr = G * (d + 1)
+    col = START + tl.arange(0, C)
+    k = _pick(col > d, k1, k2, START + C <= d + 1 or G == 1, START > d)
+    slope = (up - v * k) * _pick(col > d, f1, f2, START + C <= d + 1 or G == 1, START > d)
+    if (START <= d and START + C > d) or START + C >= W:
+        slope = tl.where(((col == d) | (col == W - 1))[None, :], _last_slope(k, s), slope)
+    _write_tile(gy, slope, first * (d + 1), col, col < W, W, S, START + C > W)
+
+
 @triton.jit(do_not_specialize=["rows"])
 def unembed_back_strip_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl.constexpr, FINE: tl.constexpr, R: tl.constexpr,
                               T: tl.constexpr, G: tl.constexpr, APART: tl.constexpr, STEP: tl.constexpr, D: tl.constexpr):
     W: tl.constexpr = G * (d + 1)
     S: tl.constexpr = R // G
+    PAIR: tl.constexpr = G == 2 and W % T == 2  # a tile of two columns follows those of T
+    END: tl.constexpr = W - 2 if PAIR else W
     first = tl.program_id(0).to(tl.int64) * R
     s = _scale(t, WIDE)
     of_t = s * 0
     usual = rows - first >= R
     if usual:
         z0 = _lasts_of_rows(y, first, d, R, WIDE)
-        N = _zeros(S, T, WIDE or FINE)
-        product = N
-        most = _zeros(S, T, WIDE)
-        N2 = N
-        product2 = N
-        most2 = most
+        sums = _no_sums(S, T, WIDE, FINE)
+        sums2 = sums
         vs = ()
         ups = ()
-        for start in tl.static_range(0, W, T):
-            col = start + tl.arange(0, T)
-            second = col > d
-            real = (col != d) & (col < W - 1)
-            v = _tile(y, first * (d + 1), col, col < W, W, S, start + T > W, WIDE)
-            if start + T <= d:
-                up = _tile(g, first * d, col, real, G * d, S, False, WIDE)
-            elif start > d:
-                up = _tile(g, first * d, col - 1, real, G * d, S, start + T >= W, WIDE)
-            else:
-                up = _tile(g, first * d, col, col < d, G * d, S, True, WIDE)
-                if G == 2:
-                    up += _tile(g, first * d, col - 1, second & real, G * d, S, True, WIDE)
-            z = v
-            if not (start + T <= d or (start > d and start + T < W)):
-                z = tl.where(real[None, :], v, 0.0)
-            if start + T <= d:
-                N = _plus_product(N, z, z)
-                product = _plus_product(product, z, up)
-                most = tl.maximum(most, tl.abs(up))
-            elif start > d:
-                N2 = _plus_product(N2, z, z)
-                product2 = _plus_product(product2, z, up)
-                most2 = tl.maximum(most2, tl.abs(up))
-            else:
-                own = tl.where(second[None, :], 0.0, z)
-                N = _plus_product(N, own, own)
-                product = _plus_product(product, own, up)
-                most = tl.maximum(most, tl.where(second[None, :], 0.0, tl.abs(up)))
-                if G == 2:
-                    own = tl.where(second[None, :], z, 0.0)
-                    N2 = _plus_product(N2, own, own)
-                    product2 = _plus_product(product2, own, up)
-                    most2 = tl.maximum(most2, tl.where(second[None, :], tl.abs(up), 0.0))
+        for start in tl.static_range(0, END, T):
+            v, up = _point_tile(y, g, first, start, T, d, G, S, WIDE)
+            sums = _plus_tile(sums, v, up, start, T, 0, d)
+            sums2 = _plus_tile(sums2, v, up, start, T, d + 1, W - 1)
             vs = vs + (v,)  # type: ignore[assignment]
             ups = ups + (up,)  # type: ignore[assignment]
-        N = _in_rows(_total(N, WIDE), _total(N2, WIDE), G, R)
-        product = _in_rows(_total(product, WIDE), _total(product2, WIDE), G, R)
-        most = _in_rows(tl.max(most, axis=1), tl.max(most2, axis=1), G, R)
+        if PAIR:  # read before anything is added across threads
+            pair, pair_up = _point_tile(y, g, first, END, 2, d, G, S, WIDE)
+        N, product, most = _totals(sums, WIDE)
+        N2, product2, most2 = _totals(sums2, WIDE)
+        if PAIR:
+            more = _totals(_plus_tile(_no_sums(S, 2, WIDE, FINE), pair, pair_up, END, 2, d + 1, W - 1), WIDE)
+            N2 += more[0]
+            product2 += more[1]
+            most2 = tl.maximum(most2, more[2])
+        N = _in_rows(N, N2, G, R)
+        product = _in_rows(product, product2, G, R)
+        most = _in_rows(most, most2, G, R)
         if APART:
             N = _apart(N, R)
             product = _apart(product, R)
@@ -237,14 +277,10 @@ def unembed_back_strip_kernel(y, t, g, gy, part, rows, d: tl.constexpr, WIDE: tl
             of_t = tl.sum(slope_of_t, axis=0)
             f1, f2 = _of_strips(factor, G, R)
             k1, k2 = _of_strips(k, G, R)
-            for start in tl.static_range(0, W, T):
-                col = start + tl.arange(0, T)
-                second = col > d
-                own_k = _pick(second, k1, k2, start + T <= d or G == 1, start > d)
-                slope = (ups[start // T] - vs[start // T] * own_k) * _pick(second, f1, f2, start + T <= d or G == 1, start > d)
-                if not (start + T <= d or (start > d and start + T < W)):
-                    slope = tl.where(((col == d) | (col == W - 1))[None, :], _last_slope(own_k, s), slope)
-                _write_tile(gy, slope, first * (d + 1), col, col < W, W, S, start + T > W)
+            for start in tl.static_range(0, END, T):
+                _write_slopes(gy, vs[start // T], ups[start // T], k1, k2, f1, f2, s, first, start, T, d, G, S)
+            if PAIR:
+                _write_slopes(gy, pair, pair_up, k1, k2, f1, f2, s, first, END, 2, d, G, S)
     if not usual:
         for i in range(0, R, STEP):
             of_t += _unembed_back_block(y, t, g, gy, rows, first + i, d, d, 1, d + 1, 1, WIDE, FINE, True, STEP, D)
