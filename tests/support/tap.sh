@@ -19,21 +19,21 @@ verdict() {
 check() {
   local text=$1 status=0
   shift
-  "$@" >check.out 2>check.err || status=$?
+  "$@" >"$work"/check.out 2>"$work"/check.err || status=$?
   verdict "$status" "$text"
-  if [ "$status" != 0 ]; then sed 's/^/# /' check.out check.err; fi
+  if [ "$status" != 0 ]; then sed 's/^/# /' "$work"/check.out "$work"/check.err; fi
 }
 
 # refuses TEXT CODE PATTERN COMMAND..: passes when it exits with CODE, prints nothing to stdout, and its error matches PATTERN.
 refuses() {
   local text=$1 code=$2 pattern=$3 status=0 complains=0
   shift 3
-  "$@" >check.out 2>check.err || status=$?
-  grep -Eq -- "$pattern" check.err || complains=$?
-  [ "$status" = "$code" ] && [ ! -s check.out ] && [ "$complains" = 0 ]
+  "$@" >"$work"/check.out 2>"$work"/check.err || status=$?
+  grep -Eq -- "$pattern" "$work"/check.err || complains=$?
+  [ "$status" = "$code" ] && [ ! -s "$work"/check.out ] && [ "$complains" = 0 ]
   verdict $? "$text"
   if [ "$status" != "$code" ]; then echo "# exit code $status, wanted $code"; fi
-  if [ "$complains" != 0 ]; then sed 's/^/# /' check.err; fi
+  if [ "$complains" != 0 ]; then sed 's/^/# /' "$work"/check.err; fi
 }
 
 skip() {
