@@ -106,6 +106,15 @@ LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) {
   return _mm256_castps_pd(vec_pick_f32(_mm256_castpd_ps(a), index, _mm256_castpd_ps(b)));
 }
 
+/* Every `stride`th number. */
+LANE_INLINE vec_f32 vec_gather_f32(const float *p, size_t stride) {
+  __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_i32gather_ps(p, _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)stride)), 4);
+}
+LANE_INLINE vec_f64 vec_gather_f64(const double *p, size_t stride) {
+  return (vec_f64){p[0], p[stride], p[2 * stride], p[3 * stride]};
+}
+
 /* vec_sum_f64() of four rows at once. */
 enum { FOLDED_ROWS = 4 };
 LANE_INLINE void vec_sums(const vec_f64 *x, double *sums) {

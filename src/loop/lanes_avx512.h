@@ -96,6 +96,16 @@ LANE_INLINE vec_f64 vec_pick_f64(vec_f64 a, vec_index index, vec_f64 b) {
   return _mm512_permutex2var_pd(a, index, b);
 }
 
+/* Every `stride`th number. */
+LANE_INLINE vec_f32 vec_gather_f32(const float *p, size_t stride) {
+  __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_i32gather_ps(_mm512_mullo_epi32(lane, _mm512_set1_epi32((int)stride)), p, 4);
+}
+LANE_INLINE vec_f64 vec_gather_f64(const double *p, size_t stride) {
+  __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm512_i32gather_pd(_mm256_mullo_epi32(lane, _mm256_set1_epi32((int)stride)), p, 8);
+}
+
 /* vec_sum_f64() of eight rows at once. Rows k and k+4 share a vector from where lane j has been added to j+4, so that
  * their sums come out in order. */
 enum { FOLDED_ROWS = 8 };
