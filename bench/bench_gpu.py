@@ -131,7 +131,7 @@ def runs(kernel, size, D):
     """Runs of rows that are tried: for short rows, and embeddings of those up to 64."""
     if D > 64 or (D > 16 and kernel != "embed"):
         return
-    sums = (1, 2) if kernel.endswith("backward") else (0,)
+    sums = (1, 2, 4, 8) if kernel.endswith("backward") else (0,)
     for rows, warps, word, across in itertools.product((64, 128, 256, 512, 1024), (1, 2, 4), (max(1, 4 // size), 16 // size), sums):
         if 4 <= rows * D / (32 * warps) <= 64:
             yield rows * D, warps, word, across, 1
@@ -139,9 +139,9 @@ def runs(kernel, size, D):
 
 def strips(kernel, size, D):
     """Strips that are tried, of all kernels but the embedding."""
-    if kernel == "embed" or not 10 <= D <= 1024:
+    if kernel == "embed" or D > 1024:
         return
-    for rows, warps, word, across in itertools.product((2, 4, 8, 16, 32, 64), (1, 2, 4), (0, 1), (4, 8, 16, 32, 64)):
+    for rows, warps, word, across in itertools.product((2, 4, 8, 16, 32, 64, 512), (1, 2, 4), (0, 1), (2, 4, 8, 16, 32, 64)):
         if 8 <= rows * D / (32 * warps) <= 64 and rows * across >= 128 * warps // size and across <= 2 * D:
             yield rows * D, warps, word, across, 2
 

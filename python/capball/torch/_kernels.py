@@ -111,7 +111,7 @@ def _several_devices() -> bool:
 
 
 # What Triton's own launcher asks for, without the Python around it.
-_stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_stream_of: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 def eager(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any], programs: int,

@@ -2,7 +2,8 @@
 results.
 
 A strip is a row; where rows of d+1 numbers of two bytes would start between words of four bytes it is two rows, so that numbers move
-in pairs, and two columns that are left over are a tile of their own. A block that is not full, or has numbers whose squares leave the range of the type, is left to _blocks.py.
+in pairs, and two columns that are left over are a tile of their own. A block that is not full, or has numbers whose squares leave the
+range of the type, is left to _blocks.py.
 """
 
 from __future__ import annotations
