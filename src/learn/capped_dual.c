@@ -199,8 +199,8 @@ static cpb_ranked fill_up(const solver *s, cpb_ranked *rows, size_t n, double *n
     middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
     cap_sum sum = {0};
-    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, rows[i].id);
-    double weight = cap_sum_value(s, sum), own = capped_cap(s, rows[front].id);
+    for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, (size_t)rows[i].id);
+    double weight = cap_sum_value(s, sum), own = capped_cap(s, (size_t)rows[front].id);
     if (weight >= *need && front > 0) {
       n = front;
     } else if (weight + own >= *need || front + 1 == n) { /* or a remainder from rounding */
@@ -269,7 +269,7 @@ static void choose_edge(solver *s) {
     need = 1 - cap_sum_value(s, s->full.cap);
   }
   cpb_ranked edge = fill_up(s, s->candidates, count, &need);
-  s->now.edge = edge.id;
+  s->now.edge = (size_t)edge.id;
   s->now.edge_weight = need;
   s->now.edge_score = s->last_edge = -edge.key;
 }
@@ -522,7 +522,7 @@ static double urgency(const solver *s, const mixture *mix, size_t i) {
 }
 
 static int by_row(const void *a, const void *b) {
-  size_t x = ((const cpb_ranked *)a)->id, y = ((const cpb_ranked *)b)->id;
+  uint64_t x = ((const cpb_ranked *)a)->id, y = ((const cpb_ranked *)b)->id;
   return (x > y) - (x < y);
 }
 
@@ -550,7 +550,7 @@ static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix
   margin->weight = cpb_memory_take(memory, count, sizeof *margin->weight);
   if (memory->failed || cpb_working_set_reserve(&margin->set, count) != CPB_OK) return CPB_ENOMEM;
   for (size_t k = 0; k < count; k++) {
-    size_t i = s->candidates[k].id;
+    size_t i = (size_t)s->candidates[k].id;
     double cap = capped_cap(s, i);
     cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, p);
     cpb_working_set_add(&margin->set, p, i, s->dual->loops->dot(p, p, s->d), cap);
@@ -567,7 +567,7 @@ static size_t fill_margin(const solver *s, margin_rows *margin, double weight) {
   cpb_ranked_sort(order, n);
   for (size_t k = 0; k < n; k++) {
     double part = fmin(fmax(weight, 0), margin->set.weight[order[k].id]);
-    if (part > 0) last = order[k].id;
+    if (part > 0) last = (size_t)order[k].id;
     margin->weight[order[k].id] = part;
     weight -= part;
   }
@@ -614,7 +614,7 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
 static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture *mix, filling *made) {
   size_t n = s->dual->x.rows, count = 0;
   for (size_t k = 0; k < margin->set.count; k++) {
-    size_t name = capped_name(s, margin->set.tag[k]);
+    size_t name = capped_name(s, (size_t)margin->set.tag[k]);
     mix->bits[name / 64] &= ~((uint64_t)1 << name % 64);
     mix->a[name] = margin->weight[k];
   }

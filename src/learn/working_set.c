@@ -110,7 +110,7 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
   qsort(tags, known, sizeof *tags, by_tag);
   const cpb_ranked *order = in_order(more);
   for (size_t k = 0; k < more->count; k++) {
-    size_t i = order[k].id;
+    size_t i = (size_t)order[k].id;
     bool again = k > 0 && more->tag[i] == more->tag[order[k - 1].id];
     if (!repeats && (again || bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL)) continue;
     cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i], more->weight[i]);
@@ -272,7 +272,7 @@ static void write_answer(const solver *s, double *weight) {
   const double *cap = s->set->weight;
   for (size_t i = 0; i < s->set->count; i++) weight[i] = s->where[i] == FULL ? cap[i] : 0;
   for (size_t k = 0; k < s->hull->count; k++) {
-    size_t i = s->hull->column[k].tag;
+    size_t i = (size_t)s->hull->column[k].tag;
     weight[i] = fmin(s->hull->column[k].weight, cap[i]);
   }
 }
