@@ -306,17 +306,18 @@ static void sample_panel(look *l) {
 
 /* k rows are measured: no row farther than all of them is a result. */
 static void measure_sample(seek *s, size_t place, seeker *of) {
+  const double *q = s->q + s->order[place] * s->index->options.cols;
+  const size_t count = of->farthest.count;
   double farthest = -INFINITY, value;
-  for (size_t i = 0; i < of->farthest.count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
-  for (size_t i = 0; i < of->farthest.count; i++) {
-    const double *q = s->q + s->order[place] * s->index->options.cols;
+  of->farthest.count = 0;
+  for (size_t i = 0; i < count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
+  for (size_t i = 0; i < count; i++) {
     if (!cpb_seek_measure(s->index, (size_t)of->farthest.entry[i].id, q, &value)) return;
     farthest = cpb_larger(farthest, cpb_seek_key(s->index, value));
   }
-  of->answer.measured += of->farthest.count;
-  if (of->farthest.count == of->farthest.k)
+  of->answer.measured += count;
+  if (count == of->farthest.k)
     *of->bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, farthest));
-  of->farthest.count = 0;
 }
 
 /* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
