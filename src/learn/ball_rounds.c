@@ -486,10 +486,8 @@ static void begin_anew(cpb_ball_rounds *rounds) {
 }
 
 /* If the largest squared distance is within these bounds no other unit is needed, whatever the columns are. */
-static bool needs_no_unit(double largest2) { return largest2 > 0x1p-400 && largest2 < 0x1p480; }
-
 bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
-  bool stands = !out_of_range && needs_no_unit(rounds->largest2);
+  bool stands = !out_of_range && rounds->largest2 > 0x1p-400 && rounds->largest2 < 0x1p480;
   if (!stands) begin_anew(rounds);
   return stands;
 }
@@ -499,12 +497,8 @@ bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
 static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                          cpb_error *error) {
   bool out_of_range;
-  double largest2 = rounds->largest2;
   cpb_status status = cpb_ball_rounds_read(rounds, x, ids, &out_of_range, exec, error);
-  if (status == CPB_OK && out_of_range) {
-    rounds->largest2 = largest2;
-    return cpb_fail_round_unseen(error);
-  }
+  if (status == CPB_OK && out_of_range) return cpb_fail_round_unseen(error);
   if (status == CPB_OK) rounds->rows_seen += x.rows;
   return status;
 }

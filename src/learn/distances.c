@@ -9,9 +9,8 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "learn/hull.h"
+#include "geometry/vector.h"
 #include "learn/piece_rounds.h"
-#include "loop/chunk.h"
 
 /* Prepares the rows of SVDD: in a unit in which their squares are normal doubles, with their mean. Rows of weight
  * 0 are ignored and never read. */
@@ -33,7 +32,7 @@ void cpb_set_center(const double *origin, const double *point, int exponent, siz
 }
 
 /* Two factors, because a single one may overflow. */
-static void scale_chunk(const double *from, size_t count, int exponent, double *to) {
+static void scale(const double *from, size_t count, int exponent, double *to) {
   double first = ldexp(1, -(exponent / 2)), second = ldexp(1, -(exponent - exponent / 2));
   for (size_t i = 0; i < count; i++) to[i] = from[i] * first * second;
 }
@@ -44,7 +43,7 @@ static double one_row(const cpb_loops *loops, cpb_view x, int exponent, size_t r
     size_t count = cpb_chunk_count(x.cols, offset);
     const double *chunk = cpb_row_chunk(loops, x, row, offset, count, buffer);
     if (exponent != 0) {
-      scale_chunk(chunk, count, exponent, scaled);
+      scale(chunk, count, exponent, scaled);
       chunk = scaled;
     }
     sum += loops->dist2(chunk, c + offset, count);
@@ -63,15 +62,8 @@ void cpb_dist2_of_rows(const cpb_loops *loops, cpb_view x, int exponent, size_t 
 }
 
 void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, double *row) {
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(x.cols, offset);
-    const double *chunk = cpb_row_chunk(loops, x, i, offset, count, buffer);
-    if (exponent != 0)
-      scale_chunk(chunk, count, exponent, row + offset);
-    else
-      for (size_t j = 0; j < count; j++) row[offset + j] = chunk[j];
-  }
+  loops->widen[x.dtype]((const char *)x.data + i * x.stride * cpb_dtype_size(x.dtype), x.cols, row);
+  if (exponent != 0) scale(row, x.cols, exponent, row);
 }
 
 void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row) {
@@ -195,11 +187,9 @@ static cpb_status make_ready(cpb_svdd_rows *rows, mean_job *job, double *first, 
 cpb_status cpb_svdd_rows_init(cpb_svdd_rows *rows, const cpb_loops *loops, cpb_view x, const double *caps,
                               const cpb_exec *exec, cpb_error *error) {
   mean_job job = {.loops = loops, .x = x, .caps = caps};
-  *rows = (cpb_svdd_rows){.x = x, .origin = malloc(x.cols * sizeof(double))};
-  double *first = malloc(x.cols * sizeof *first);
-  cpb_status status = rows->origin == NULL || first == NULL ? cpb_fail_memory(error, "%zu columns", x.cols)
-                                                            : make_ready(rows, &job, first, exec, error);
-  free(first);
+  *rows = (cpb_svdd_rows){.x = x, .origin = malloc(2 * x.cols * sizeof(double))};
+  cpb_status status = rows->origin == NULL ? cpb_fail_memory(error, "%zu columns", x.cols)
+                                           : make_ready(rows, &job, rows->origin + x.cols, exec, error);
   if (status != CPB_OK) cpb_svdd_rows_free(rows);
   return status;
 }

@@ -50,7 +50,6 @@ cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cp
 /* (upper - lower)/upper of an SVDD, 0 for upper 0; first brings *lower into 0 .. upper. */
 double cpb_svdd_gap(double upper, double *lower);
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
-cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);
 cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight);
 cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
 

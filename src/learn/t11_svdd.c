@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/sized.h"
 #include "learn/paper_schemes.h"
 #include "learn/distances.h"
 #include "learn/piece_rounds.h"
 #include "parallel/tell.h"
-#include "batch/row_state.h"
 
 CPB_DEFAULTS(cpb_svdd_options, .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9,
              .max_iterations = 1000)
@@ -30,7 +30,8 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
 
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error) {
   if (options->weights != NULL || options->nu * (double)rows >= 1 - 1e-12) return CPB_OK;
-  return cpb_fail_nu_rows(error, options->nu, rows);
+  return cpb_fail(error, CPB_WHY_DOMAIN, "nu", "nu n must be >= 1, got %.17g times %zu rows", options->nu,
+                  rows);
 }
 
 double cpb_svdd_gap(double upper, double *lower) {
