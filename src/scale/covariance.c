@@ -18,36 +18,14 @@ static int floor_div(int a, int b) { return a / b - (a % b < 0); }
 static int first_of(cpb_column_bits bits) { return floor_div(bits.low, 32); }
 static bool is_zero(cpb_column_bits bits) { return bits.low > bits.high; }
 
-static int bit_length(uint64_t n) {
-  int bits = 0;
-  for (; n > 0; n >>= 1) bits++;
-  return bits;
-}
-
-static size_t pair_at(size_t columns, size_t i, size_t j) { return i * columns - i * (i + 1) / 2 + j; }
-static size_t pair_count(size_t columns) { return columns * (columns + 1) / 2; }
-
 static size_t words_needed(cpb_column_bits a, cpb_column_bits b, uint64_t terms) {
   if (is_zero(a) || is_zero(b) || terms == 0) return 0;
-  int sign_bit = a.high + b.high + bit_length(terms);
+  int sign_bit = a.high + b.high + 64 - __builtin_clzll(terms);
   return (size_t)(floor_div(sign_bit, 32) - first_of(a) - first_of(b) + 1);
 }
 
-static cpb_status pair_sums_new(cpb_pair_sums *sums, size_t columns, cpb_error *error) {
-  *sums = (cpb_pair_sums){.columns = columns, .bits = malloc(columns * sizeof(cpb_column_bits))};
-  if (sums->bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
-  for (size_t i = 0; i < columns; i++) sums->bits[i] = cpb_no_bits;
-  return CPB_OK;
-}
-
-static void pair_sums_free(cpb_pair_sums *sums) {
-  free(sums->bits);
-  free(sums->word);
-  *sums = (cpb_pair_sums){0};
-}
-
 static uint32_t *word_of(const cpb_pair_sums *sums, size_t i, size_t j) {
-  return sums->word + pair_at(sums->columns, i, j) * sums->words;
+  return sums->word + (i * sums->columns - i * (i + 1) / 2 + j) * sums->words;
 }
 
 /* Number of words that sum (i,j) needs; the others only repeat its sign. */
@@ -95,51 +73,36 @@ static void pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
                first_of(sums->bits[i]) + first_of(sums->bits[j]));
 }
 
-/* Converts all sums to other units. */
-static cpb_status rebuild(cpb_pair_sums *sums, const cpb_column_bits *bits, size_t words, cpb_error *error) {
-  size_t count = pair_count(sums->columns);
-  uint32_t *word = words > SIZE_MAX / 4 / count ? NULL : calloc(count * words, sizeof *word);
-  if (word == NULL) return cpb_fail_memory(error, "the products of %zu columns", sums->columns - 1);
-  cpb_pair_sums other = *sums;
-  cpb_column_bits *kept = sums->bits;
-  other.bits = malloc(sums->columns * sizeof *other.bits);
-  if (other.bits == NULL) {
-    free(word);
-    return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
-  }
-  memcpy(other.bits, kept, sums->columns * sizeof *kept);
-  memcpy(kept, bits, sums->columns * sizeof *kept);
-  sums->word = word;
-  sums->words = words;
-  pair_sums_add(sums, &other);
-  pair_sums_free(&other);
-  return CPB_OK;
-}
-
-static bool same_units(const cpb_pair_sums *sums, const cpb_column_bits *bits) {
-  for (size_t i = 0; i < sums->columns; i++)
-    if (first_of(sums->bits[i]) != first_of(bits[i])) return false;
-  return true;
-}
-
-/* Makes space for `terms` more terms from columns with these bits. On ENOMEM nothing has changed. */
+/* Makes space for `terms` more terms from columns with these bits, in other units if necessary. On ENOMEM nothing has
+ * changed. */
 static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
                                     cpb_error *error) {
-  cpb_column_bits *all = malloc(sums->columns * sizeof *all);
-  if (all == NULL) return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
-  for (size_t i = 0; i < sums->columns; i++) {
-    all[i] = sums->bits[i];
-    cpb_bits_widen(&all[i], bits[i]);
+  size_t columns = sums->columns, count = columns * (columns + 1) / 2;
+  cpb_pair_sums grown = {.columns = columns, .terms = sums->terms + terms};
+  bool fits = true;
+  grown.bits = malloc(columns * sizeof *grown.bits);
+  if (grown.bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
+  for (size_t i = 0; i < columns; i++) {
+    grown.bits[i] = sums->bits[i];
+    cpb_bits_widen(&grown.bits[i], bits[i]);
+    fits &= first_of(grown.bits[i]) == first_of(sums->bits[i]);
   }
-  size_t words = widest(all, sums->columns, sums->terms + terms);
-  cpb_status status = CPB_OK;
-  if (words > sums->words || !same_units(sums, all))
-    status = rebuild(sums, all, words > sums->words ? words : sums->words, error);
-  else
-    memcpy(sums->bits, all, sums->columns * sizeof *all);
-  if (status == CPB_OK) sums->terms += terms;
-  free(all);
-  return status;
+  size_t words = widest(grown.bits, columns, grown.terms);
+  grown.words = words > sums->words ? words : sums->words;
+  if (fits && words <= sums->words) {
+    grown.word = sums->word;
+  } else {
+    grown.word = grown.words > SIZE_MAX / 4 / count ? NULL : calloc(count * grown.words, sizeof *grown.word);
+    if (grown.word == NULL) {
+      free(grown.bits);
+      return cpb_fail_memory(error, "the products of %zu columns", columns - 1);
+    }
+    pair_sums_add(&grown, sums);
+    free(sums->word);
+  }
+  free(sums->bits);
+  *sums = grown;
+  return CPB_OK;
 }
 
 /* ---- adding ---- */
@@ -205,18 +168,20 @@ cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) 
   c->d = d;
   size_t bands = cpb_round_up(d + 1, BAND), tiles = cpb_round_up(d + 1, CPB_TILE_COLS);
   c->wide = bands > tiles ? bands : tiles;
-  cpb_status status = pair_sums_new(&c->sums, d + 1, error);
-  if (status != CPB_OK) {
+  c->sums = (cpb_pair_sums){.columns = d + 1, .bits = malloc((d + 1) * sizeof(cpb_column_bits))};
+  if (c->sums.bits == NULL) {
     free(c);
-    return status;
+    return cpb_fail_memory(error, "sums of %zu columns", d + 1);
   }
+  for (size_t i = 0; i <= d; i++) c->sums.bits[i] = cpb_no_bits;
   *out = c;
   return CPB_OK;
 }
 
 void cpb_covariance_free(cpb_covariance *c) {
   if (c == NULL) return;
-  pair_sums_free(&c->sums);
+  free(c->sums.bits);
+  free(c->sums.word);
   free(c->row);
   free(c->limb);
   free(c);
@@ -462,21 +427,15 @@ typedef struct big {
   uint32_t word[MOST_WORDS];
 } big;
 
-static void big_negate(big *a) {
+/* From two's complement to sign and magnitude, without zeros at the top. */
+static void big_to_magnitude(big *a) {
+  a->negative = a->words > 0 && a->word[a->words - 1] >> 31 != 0;
   uint64_t carry = 1;
-  for (size_t k = 0; k < a->words; k++) {
+  for (size_t k = 0; k < a->words && a->negative; k++) {
     carry += (uint32_t)~a->word[k];
     a->word[k] = (uint32_t)carry;
     carry >>= 32;
   }
-}
-
-static bool top_bit(const uint32_t *word, size_t words) { return words > 0 && word[words - 1] >> 31 != 0; }
-
-/* From two's complement to sign and magnitude, without zeros at the top. */
-static void big_to_magnitude(big *a) {
-  a->negative = top_bit(a->word, a->words);
-  if (a->negative) big_negate(a);
   while (a->words > 0 && a->word[a->words - 1] == 0) a->words--;
 }
 

@@ -39,17 +39,6 @@ static cpb_status fail_memory(const cpb_row_sample *sample, cpb_error *error) {
   return cpb_fail_memory(error, "a sample of %zu rows", sample->most);
 }
 
-static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error) {
-  if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
-  if (!cpb_resize(&sample->entries, room, sizeof *sample->entries) ||
-      !cpb_resize(&sample->rows, room, sample->row_bytes) ||
-      !cpb_resize(&sample->ids, room, sizeof *sample->ids))
-    return fail_memory(sample, error);
-  for (size_t i = sample->room; i < room; i++) sample->entries[i].place = i;
-  sample->room = room;
-  return CPB_OK;
-}
-
 /* Sorts the entries and drops those beyond `most`; rows stay in place. */
 static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
@@ -60,6 +49,21 @@ static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   if (sample->count < sample->most) return CPB_OK;
   sample->count = sample->most;
   sample->bound = sample->entries[sample->most - 1].hash;
+  return CPB_OK;
+}
+
+/* Allocates up to twice the number requested, so that thinning out is rare. */
+static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
+  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
+  if (sample->room >= limit) return thin_out(sample, error);
+  if (room > limit) room = limit;
+  if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
+  if (!cpb_resize(&sample->entries, room, sizeof *sample->entries) ||
+      !cpb_resize(&sample->rows, room, sample->row_bytes) ||
+      !cpb_resize(&sample->ids, room, sizeof *sample->ids))
+    return fail_memory(sample, error);
+  for (size_t i = sample->room; i < room; i++) sample->entries[i].place = i;
+  sample->room = room;
   return CPB_OK;
 }
 
@@ -89,13 +93,6 @@ cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error) {
   free(spare);
   for (size_t i = 0; i < sample->count; i++) sample->ids[i] = sample->entries[i].id;
   return status;
-}
-
-/* Allocates twice the number requested, so that thinning out is rare. */
-static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
-  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
-  if (sample->room >= limit) return thin_out(sample, error);
-  return reserve(sample, room < limit ? room : limit, error);
 }
 
 static cpb_status take(cpb_row_sample *sample, uint64_t hash, uint64_t id, const void *row,

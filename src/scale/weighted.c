@@ -39,10 +39,9 @@ typedef struct pair_job {
 
 typedef void pair_task(void *job, size_t task);
 
-static void start_job(pair_job *job) {
-  job->loops = cpb_loops_here();
-  job->tall = cpb_round_up(job->w->columns, CPB_TILE_ROWS);
-  atomic_init(&job->out_of_memory, false);
+static pair_job job_of(const cpb_directions *u, const cpb_weights *w) {
+  return (pair_job){
+      .loops = cpb_loops_here(), .u = u, .w = w, .tall = cpb_round_up(w->columns, CPB_TILE_ROWS)};
 }
 
 static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double *sums, const cpb_exec *exec,
@@ -126,10 +125,9 @@ static void gram_task(void *argument, size_t task) {
   size_t blocks = job->u->rows / BLOCK, j = blocks - 1 - task, corner = job->tall * w->stride;
   size_t sizes[] = {BLOCK * job->u->d, BLOCK * BLOCK, BLOCK * w->stride, corner, corner}, total = 0;
   for (size_t k = 0; k < 5; k++) total += cpb_round_up(sizes[k], 8);
-  double *memory = task_zeros(job, total), *part[5];
+  double *memory = task_zeros(job, total), *part[6] = {memory};
   if (memory == NULL) return;
-  part[0] = memory;
-  for (size_t k = 1; k < 5; k++) part[k] = part[k - 1] + cpb_round_up(sizes[k - 1], 8);
+  for (size_t k = 0; k < 5; k++) part[k + 1] = part[k] + cpb_round_up(sizes[k], 8);
   gram_scratch s = {part[0], part[1], part[2], part[3], part[4]};
   pack_panels(job->u, j * BLOCK, s.panels);
   for (size_t i = 0; i <= j; i++) gram_pair(job, i, j, &s);
@@ -143,8 +141,7 @@ static void gram_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const cpb_weights *weights,
                                         double *squares, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
-  start_job(&job);
+  pair_job job = job_of(directions, weights);
   return run_tasks(&job, gram_task, directions->rows / BLOCK, squares, exec, error);
 }
 
@@ -234,15 +231,6 @@ static size_t moments_size(const pair_job *job, size_t a) {
   return group_count(job->u->d, a) * job->tall * PANEL;
 }
 
-/* The moments of one share of the rows, into zeroed memory: [group of a][weights][a within its group, b]. products:
- * DEPTH x PANEL, u_a u_b of a few a and all b of the task. */
-static void sum_share(const pair_job *job, size_t share, size_t a, size_t b, double *products,
-                      double *moments) {
-  size_t n = job->u->n, shares = moment_shares(job->u), end = n * (share + 1) / shares;
-  for (size_t row = n * share / shares; row < end; row += DEPTH)
-    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, products, moments);
-}
-
 static void write_products(const pair_job *job, size_t task, size_t a, size_t b, const double *moments) {
   size_t columns = job->w->columns;
   double *sums = job->partials + task * columns * columns;
@@ -252,15 +240,17 @@ static void write_products(const pair_job *job, size_t task, size_t a, size_t b,
           moment_product(job, moments, k, l, panel_count(job->u->d, a), a == b);
 }
 
-/* One share of the rows for one task; join_task adds them in order if there are several. */
+/* The moments of one share of the rows for one task: [group of a][weights][a within its group, b]; join_task adds the
+ * shares in order if there are several. */
 static void share_task(void *argument, size_t i) {
   pair_job *job = argument;
-  size_t a, b, shares = moment_shares(job->u);
+  size_t a, b, n = job->u->n, shares = moment_shares(job->u), share = i % shares;
   task_panels(i / shares, &a, &b);
   double *memory = task_zeros(job, DEPTH * PANEL + (shares == 1 ? moments_size(job, a) : 0));
   if (memory == NULL) return;
   double *moments = shares == 1 ? memory + DEPTH * PANEL : job->shares + i * moments_size(job, 0);
-  sum_share(job, i % shares, a, b, memory, moments);
+  for (size_t row = n * share / shares, end = n * (share + 1) / shares; row < end; row += DEPTH)
+    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, memory, moments);
   if (shares == 1) write_products(job, i, a, b, moments);
   free(memory);
 }
@@ -277,9 +267,8 @@ static void join_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, const cpb_weights *weights,
                                            double *squares, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
+  pair_job job = job_of(directions, weights);
   size_t tasks = moment_tasks(directions), shares = moment_shares(directions);
-  start_job(&job);
   if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
   job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
@@ -326,8 +315,7 @@ static void sum_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
                                  double *products, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
-  start_job(&job);
+  pair_job job = job_of(directions, weights);
   cpb_exec_part after; /* after the squares, which dominate the time */
   return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
                    error);
