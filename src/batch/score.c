@@ -1,6 +1,5 @@
 /* Membership of rows in caps and regions, by one formula: the points of a cap are those within a
  * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
-#include "batch/check_finite.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -83,8 +82,9 @@ static void store_score(score_job *job, size_t row, const double *known) {
   cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
 }
 
-/* Scores at most CPB_WHITEN_ROWS rows by |W(x-c)|; `room` holds two blocks. */
-static void score_whitened(score_job *job, size_t first, size_t count, double *room) {
+/* Scores rows by |W(x-c)|. */
+static void score_whitened(void *arg, size_t first, size_t count, double *room) {
+  score_job *job = arg;
   const cpb_loops *loops = job->ruler.loops;
   size_t d = job->ruler.x.cols, stride = cpb_whiten_stride(d);
   double *z = room + CPB_WHITEN_ROWS * stride;
@@ -101,23 +101,17 @@ static void score_whitened(score_job *job, size_t first, size_t count, double *r
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   score_job *job = argument;
-  if (job->columns == NULL) {
+  if (job->columns == NULL)
     for (size_t row = first; row < first + count; row++) store_score(job, row, NULL);
-    return;
-  }
-  double *room = cpb_whiten_room(job->ruler.x.cols);
-  if (room == NULL) atomic_store(&job->no_memory, true);
-  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
-    score_whitened(job, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
-  free(room);
+  else if (!cpb_whiten_blocks(job->ruler.x.cols, first, count, score_whitened, job))
+    atomic_store(&job->no_memory, true);
 }
 
 static cpb_status run(score_job *job, const char *name, const cpb_exec *exec, cpb_error *error) {
   size_t rows = cpb_blocks_rows(job->ruler.x.cols);
   if (job->columns != NULL) rows = cpb_round_up(rows, CPB_WHITEN_ROWS);
-  cpb_blocks blocks = {job->ruler.x.rows, rows, score_block, job};
   cpb_first_fault_init(&job->fault);
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){job->ruler.x.rows, rows, score_block, job}, exec);
   if (atomic_load(&job->no_memory))
     return cpb_fail_memory(error, "a block of rows of %zu numbers", job->ruler.x.cols);
   return cpb_first_fault_report(&job->fault, name, error);

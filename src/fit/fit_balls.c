@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "loop/chunk.h"

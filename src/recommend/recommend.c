@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "capball/search.h"
 #include "core/fail.h"
 #include "core/median.h"

@@ -7,17 +7,10 @@
 #include "batch/ruler.h"
 #include "core/fail.h"
 #include "core/rows.h"
+#include "core/zero_lines.h"
 #include "geometry/vector.h"
 #include "loop/chunk.h"
 #include "loop/block_product.h"
-
-double *cpb_aligned_zeros(size_t size) {
-  if (size > SIZE_MAX / sizeof(double) - 64) return NULL;
-  size_t bytes = cpb_round_up(size * sizeof(double) + 1, 64);
-  double *zeros = aligned_alloc(64, bytes);
-  if (zeros != NULL) memset(zeros, 0, bytes);
-  return zeros;
-}
 
 typedef struct direction_job {
   cpb_directions *to;
@@ -61,8 +54,8 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
   directions->rows = cpb_round_up(x.rows, CPB_DIRECTIONS_BLOCK);
   directions->stride = cpb_round_up(x.cols, CPB_TILE_COLS);
   if (directions->rows < SIZE_MAX / sizeof(double) / directions->stride)
-    directions->unit = cpb_aligned_zeros(directions->rows * directions->stride);
-  directions->norm = cpb_aligned_zeros(directions->rows);
+    directions->unit = cpb_zero_lines(directions->rows * directions->stride, sizeof(double));
+  directions->norm = cpb_zero_lines(directions->rows, sizeof(double));
   if (directions->unit == NULL || directions->norm == NULL)
     return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
   direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};

@@ -19,7 +19,4 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
                               const cpb_exec *exec, cpb_error *error);
 void cpb_directions_free(cpb_directions *directions);
 
-/* size zeroed doubles aligned to a cache line, or NULL. */
-double *cpb_aligned_zeros(size_t size);
-
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/zero_lines.h"
 #include "loop/block_product.h"
 
 enum { BLOCK = CPB_DIRECTIONS_BLOCK, PANEL = CPB_TILE_COLS, DEPTH = CPB_PRODUCT_DEPTH };
@@ -16,7 +17,7 @@ cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *direction
   *weights = (cpb_weights){.columns = columns};
   weights->stride = cpb_round_up(cpb_round_up(columns + (columns == 0), CPB_TILE_ROWS), CPB_TILE_COLS);
   if (directions->rows < SIZE_MAX / sizeof(double) / weights->stride)
-    weights->value = cpb_aligned_zeros(directions->rows * weights->stride);
+    weights->value = cpb_zero_lines(directions->rows * weights->stride, sizeof(double));
   if (weights->value != NULL) return CPB_OK;
   return cpb_fail_memory(error, "%zu weights of %zu rows", columns, directions->n);
 }
@@ -48,7 +49,7 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
                             cpb_error *error) {
   size_t size = job->w->columns * job->w->columns;
   cpb_status status = CPB_OK;
-  job->partials = cpb_aligned_zeros(tasks * size);
+  job->partials = cpb_zero_lines(tasks * size, sizeof(double));
   if (job->partials == NULL) {
     atomic_store(&job->out_of_memory, true);
   } else {
@@ -64,7 +65,7 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
 
 /* Zeroed doubles of one task; the job remembers if there is no memory. */
 static double *task_zeros(pair_job *job, size_t size) {
-  double *zeros = cpb_aligned_zeros(size);
+  double *zeros = cpb_zero_lines(size, sizeof(double));
   if (zeros == NULL) atomic_store(&job->out_of_memory, true);
   return zeros;
 }
@@ -270,7 +271,7 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   pair_job job = job_of(directions, weights);
   size_t tasks = moment_tasks(directions), shares = moment_shares(directions);
   if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
-  job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
+  job.shares = cpb_zero_lines(tasks * shares * moments_size(&job, 0), sizeof(double));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
   cpb_exec_part summing, joining;
   cpb_status status =

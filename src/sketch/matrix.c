@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/zero_lines.h"
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
-#include "scale/directions.h"
 
 enum {
   SIDE = 96, /* a multiple of both sides of a tile */
@@ -18,7 +18,8 @@ enum {
 cpb_matrix cpb_matrix_new(size_t rows, size_t cols) {
   cpb_matrix m = {
       .rows = rows, .cols = cols, .height = cpb_round_up(rows, SIDE), .stride = cpb_round_up(cols, SIDE)};
-  if (m.height < SIZE_MAX / sizeof(double) / (m.stride + 1)) m.at = cpb_aligned_zeros(m.height * m.stride);
+  if (m.height < SIZE_MAX / sizeof(double) / (m.stride + 1))
+    m.at = cpb_zero_lines(m.height * m.stride, sizeof(double));
   return m;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "batch/map_object.h"
 #include "core/elementary.h"
 #include "core/fail.h"
