@@ -5,7 +5,6 @@
 #include "core/memory.h"
 #include "fit/fit_parts.h"
 #include "learn/piece_rounds.h"
-#include "learn/rounds_parts.h"
 
 static cpb_status make_model(cpb_model_options *o, double *scores, size_t count, cpb_model **model,
                              cpb_error *error) {

@@ -3,7 +3,7 @@
  * and solves a working set exactly, which the farthest rows join in that order. Data in memory, streams and pieces use
  * the same method. Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless
  * squares of the data would leave the range of double. */
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -260,11 +260,6 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   return CPB_OK;
 }
 
-/* The rounding error of a mean of squared distances from a mean, as cpb_working_set_dual computes it. */
-static double dual_error(size_t count, size_t d) {
-  return (8 * (double)count + 8 * (40 + (double)(d / CPB_CHUNK))) * DBL_EPSILON / 2;
-}
-
 static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
@@ -279,7 +274,9 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
-    rounds->proven2 = fmax(rounds->proven2, lower2 * (1 - dual_error(count, rounds->d)));
+    /* the rounding error of a mean of squared distances from a mean */
+    double error = (8 * (double)count + 8 * (40 + (double)(rounds->d / CPB_CHUNK))) * DBL_EPSILON / 2;
+    rounds->proven2 = fmax(rounds->proven2, lower2 * (1 - error));
   }
   cpb_memory_free(&memory);
   return status;
@@ -339,13 +336,6 @@ static double rank_of(uint64_t id) {
   return zeros;
 }
 
-/* Adds row i of a block if it is finite. */
-static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_t id, double *row) {
-  cpb_scaled_row(rounds->loops, x, 0, i, row);
-  return cpb_all_finite(row, rounds->d) ? cpb_working_set_add(&rounds->staged, row, id, rank_of(id), 1)
-                                        : CPB_OK;
-}
-
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
   double rank = rounds->staged.bounded ? -rounds->staged.bound.key : 0;
@@ -360,7 +350,9 @@ cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   for (size_t i = 0; status == CPB_OK && (i = next_spread(rounds, ids, i)) < x.rows; i++) {
     uint64_t id = cpb_row_id(ids, i);
     if (!cpb_working_set_wants(&rounds->staged, rank_of(id), id)) continue;
-    status = add_row(rounds, x, i, id, row);
+    cpb_scaled_row(rounds->loops, x, 0, i, row);
+    if (!cpb_all_finite(row, rounds->d)) continue;
+    status = cpb_working_set_add(&rounds->staged, row, id, rank_of(id), 1);
     if (rounds->staged.count == 2 * SAMPLE) cpb_working_set_keep(&rounds->staged, SAMPLE);
   }
   free(row);

@@ -1,5 +1,5 @@
 /* T11 in pieces: what a round gathers; nothing depends on the order. */
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 #include "learn/capped_dual.h"
 #include "parallel/tell.h"
 

@@ -63,12 +63,6 @@ static cpb_status check_rows(cpb_view x, cpb_error *error) {
   return CPB_OK;
 }
 
-static size_t count_support(const double *multipliers, size_t n) {
-  size_t count = 0;
-  for (size_t i = 0; multipliers != NULL && i < n; i++) count += multipliers[i] > 0;
-  return count;
-}
-
 static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
                         cpb_error *error) {
   cpb_status status = CPB_OK;
@@ -82,18 +76,17 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
     cpb_exec_part part;
     judged.multipliers = NULL;
     judged.exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
-    double *point = judged.point, *kept = malloc(dual->x.cols * sizeof *kept);
-    if (kept == NULL) status = CPB_ENOMEM;
+    judged.point = malloc(dual->x.cols * sizeof *judged.point);
+    if (judged.point == NULL) status = CPB_ENOMEM;
     if (status == CPB_OK) {
-      memcpy(kept, point, dual->x.cols * sizeof *kept);
+      memcpy(judged.point, dual->point, dual->x.cols * sizeof *judged.point);
       judged.max_iterations = 1;
       status = cpb_capped_dual_solve(&judged);
-      memcpy(point, kept, dual->x.cols * sizeof *kept);
       dual->upper = judged.upper;
       dual->lower = judged.lower;
       dual->iterations = rounds;
     }
-    free(kept);
+    free(judged.point);
   } else {
     status = cpb_capped_dual_solve(dual);
     report->radius = sqrt(fmax(dual->edge, 0));
@@ -106,13 +99,6 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
   report->iterations = dual->iterations;
   return CPB_OK;
-}
-
-/* Converts everything back to the unit of the data; squares may overflow there. */
-static void to_data_unit(cpb_svdd_report *report, int exponent) {
-  report->radius = ldexp(report->radius, exponent);
-  report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
 }
 
 /* C w_i, at most 1. Divides first: the product nu sum may underflow. */
@@ -146,8 +132,11 @@ static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, cons
                           .center = point + d};
   cpb_status status = solve(&dual, options, report, error);
   if (status == CPB_OK) {
-    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], rows->exponent);
-    to_data_unit(report, rows->exponent);
+    int exponent = rows->exponent; /* back to the unit of the data, where squares may overflow */
+    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], exponent);
+    report->radius = ldexp(report->radius, exponent);
+    report->objective = ldexp(report->objective, 2 * exponent);
+    report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
   }
   free(point);
   return status;
@@ -176,7 +165,7 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   }
   free(caps);
   if (status != CPB_OK) return status;
-  ours.support = count_support(multipliers, x.rows);
+  for (size_t i = 0; multipliers != NULL && i < x.rows; i++) ours.support += multipliers[i] > 0;
   ours.seconds = cpb_seconds_now() - began;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;

@@ -293,14 +293,3 @@ cpb_status cpb_margin_solve(cpb_margin *margin) {
   cpb_hull_free(&hull);
   return status;
 }
-
-double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
-                            double *mean) {
-  double value = 0;
-  memset(mean, 0, set->d * sizeof *mean);
-  for (size_t i = 0; i < set->count; i++)
-    if (multiplier[i] > 0) loops->axpby(multiplier[i], set->rows + i * set->d, 1, mean, mean, set->d);
-  for (size_t i = 0; i < set->count; i++)
-    if (multiplier[i] > 0) value += multiplier[i] * loops->dist2(set->rows + i * set->d, mean, set->d);
-  return value;
-}

@@ -21,7 +21,7 @@
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "scale/directions.h"
+#include "scale/weighted.h"
 #include "recommend/ceiling.h"
 
 enum {

@@ -614,28 +614,22 @@ static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
   pair_sums_set(&c->sums, i, j, word);
 }
 
-static void make(cpb_state *s, const cpb_covariance *said, void **object) {
-  cpb_error why;
-  cpb_covariance *c;
-  cpb_state_require(s, said->rows == 0 || said->d <= s->left / 8, "the state is truncated");
-  if (s->status != CPB_OK) return;
-  if (cpb_covariance_new(said->d, &c, &why) != CPB_OK) {
-    cpb_state_refuse(s, why.text);
-    return;
-  }
-  c->rows = said->rows;
-  c->nan_rows = said->nan_rows;
-  c->inf_rows = said->inf_rows;
-  *object = c;
-}
-
 static void carry(cpb_state *s, void **object) {
-  cpb_covariance said = {0};
+  cpb_covariance said = {0}, *c = s->reading ? &said : *object;
   cpb_state_begin(s, &kind);
-  cpb_state_carry_members(s, s->reading ? &said : *object, CPB_STATE_TABLE(counts), 0);
-  if (s->reading) make(s, &said, object);
-  cpb_covariance *c = *object;
+  cpb_state_carry_members(s, c, CPB_STATE_TABLE(counts), 0);
+  cpb_state_require(s, c->rows == 0 || c->d <= s->left / 8, "the state is truncated");
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_covariance_new(said.d, &c, &why) == CPB_OK, why.text);
+    *object = c;
+  }
   if (s->status != CPB_OK) return;
+  if (s->reading) {
+    c->rows = said.rows;
+    c->nan_rows = said.nan_rows;
+    c->inf_rows = said.inf_rows;
+  }
   if (c->rows > 0 && s->reading) read_columns(s, c);
   if (c->rows > 0 && !s->reading) write_columns(s, c);
   for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)

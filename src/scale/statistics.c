@@ -477,18 +477,6 @@ static void carry_norms(cpb_state *s, cpb_statistics *of) {
 
 /* ---- the whole state ---- */
 
-static void make(cpb_state *s, const cpb_statistics_options *options, void **object) {
-  cpb_statistics *made = NULL;
-  cpb_error why;
-  /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
-  enum { WITHOUT_ROWS = 88 };
-  cpb_state_require(s, options->d <= 1 || options->d <= s->left / 8 || s->left <= WITHOUT_ROWS,
-                    "the state is truncated");
-  if (s->status == CPB_OK && cpb_statistics_new(options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
 static void carry(cpb_state *s, void **object) {
   cpb_statistics *of = *object;
   cpb_statistics_options options = defaults;
@@ -496,9 +484,16 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_carry_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
   uint64_t pass = cpb_state_number(s, !s->reading && of->has_norms ? 2 : 1, 8);
   cpb_state_require(s, pass == 1 || pass == 2, "the pass is neither 1 nor 2");
-  if (s->reading && s->status == CPB_OK) make(s, &options, object);
+  /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
+  enum { WITHOUT_ROWS = 88 };
+  cpb_state_require(s, options.d <= 1 || options.d <= s->left / 8 || s->left <= WITHOUT_ROWS,
+                    "the state is truncated");
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_statistics_new(&options, &of, &why) == CPB_OK, why.text);
+    *object = of;
+  }
   if (s->status != CPB_OK) return;
-  of = *object;
   cpb_state_carry_members(s, of, CPB_STATE_TABLE(counts), 0);
   carry_ids(s, of);
   carry_columns(s, of);
