@@ -84,9 +84,7 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   if (status == CPB_EINVAL) status = cpb_reader_at(f->reader, first, count, in_buffer, &in, error);
   if (status == CPB_OK) status = move_rows(f, at, in, out_buffer, error);
   cpb_error late;
-  if (cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK) return status;
-  *error = late;
-  return CPB_EFORMAT;
+  return cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK ? status : cpb_fail_again(error, &late);
 }
 
 /* Blocks are taken in order, so every block below a failed one is finished before the flow ends: the message is

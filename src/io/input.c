@@ -132,6 +132,11 @@ size_t cpb_unpacked_length(const char *path) {
   return stem;
 }
 
+bool cpb_is_regular(const char *path) {
+  struct stat facts;
+  return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 static void unpack_free(cpb_unpack *unpack) {
   if (unpack != NULL && unpack->opened) unpack->codec->close(unpack);
   free(unpack);

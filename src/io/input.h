@@ -11,6 +11,9 @@ typedef struct cpb_unpack cpb_unpack;
 /* The length of a path without the extension of a compressed file, .gz or .zst. */
 size_t cpb_unpacked_length(const char *path);
 
+/* Whether it is a regular file, or a link to one. */
+bool cpb_is_regular(const char *path);
+
 /* ---- Growable memory, aligned to 64 bytes. ---- */
 
 typedef struct cpb_buffer {

@@ -30,16 +30,11 @@ static char *name_seal(const char *target, const char *set, cpb_error *error) {
   return name;
 }
 
-static bool is_regular(const char *path) {
-  struct stat facts;
-  return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-}
-
 /* The seal of the file after following all links; *name is NULL if the file cannot have a seal. */
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
   errno = 0;
   *name = NULL;
-  char *real = is_regular(file) ? realpath(file, NULL) : NULL;
+  char *real = cpb_is_regular(file) ? realpath(file, NULL) : NULL;
   if (real == NULL) return errno == ENOMEM ? cpb_fail_memory(error, "a name") : CPB_OK;
   *name = name_seal(real, NULL, error);
   free(real);
@@ -50,7 +45,7 @@ static cpb_status read_beside(const cpb_reader *reader, cpb_buffer *text, size_t
                               cpb_error *error) {
   const char *called;
   cpb_status status = find_beside(reader->file, name, error);
-  if (status != CPB_OK || *name == NULL || !is_regular(*name)) return status;
+  if (status != CPB_OK || *name == NULL || !cpb_is_regular(*name)) return status;
   return cpb_read_whole(*name, text, length, &called, error);
 }
 

@@ -1,8 +1,5 @@
 /* A map as JSON. Numbers have 17 digits and are written as reals (2.0, -0.0), so that reading gives the same bits; the
  * checksum is over exactly those digits. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
