@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/fail.h"
 #include "core/rows.h"
@@ -68,13 +69,11 @@ static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t cou
 
 static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
   uint16_t u16;
-  int16_t i16;
   uint32_t u32;
-  switch (narrow) {
-  case CPB_NARROW_U16: memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16); return u16;
-  case CPB_NARROW_I16: memcpy(&i16, (const char *)elements + i * sizeof i16, sizeof i16); return i16;
-  default: memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32); return u32;
-  }
+  memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
+  if (narrow != CPB_NARROW_U32) return narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
+  memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
+  return u32;
 }
 
 /* In place, from the end: every element is written over bytes that have already been read. */
@@ -157,7 +156,7 @@ cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_er
   bool lent = loan->bytes != 0;
   cpb_error unused;
   if (error == NULL) error = &unused;
-  cpb_input_unmap(loan->memory, loan->bytes);
+  if (lent) munmap(loan->memory, loan->bytes);
   *loan = (cpb_loan){NULL, 0};
   return !lent || cpb_input_check_size(&reader->source, error) ? CPB_OK : error->status;
 }
@@ -185,7 +184,9 @@ bool cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_
 /* At most `wanted` bytes of a stream, in memory that grows as they arrive. */
 static bool read_stream(cpb_reader *reader, size_t wanted, size_t *got) {
   size_t piece, room = wanted < FIRST_READ ? wanted : FIRST_READ;
-  for (*got = 0;; room = room < wanted / 2 ? 2 * room : wanted) {
+  *got = reader->ahead;
+  reader->ahead = 0;
+  for (;; room = room < wanted / 2 ? 2 * room : wanted) {
     if (!cpb_buffer_reserve(&reader->buffer, room, *got, reader->of->error) ||
         !cpb_input_read(&reader->source, reader->buffer.bytes + *got, room - *got, &piece))
       return false;
@@ -316,12 +317,15 @@ static bool blame(const cpb_reader *reader) {
 static bool vecs_open(cpb_reader *reader) {
   int32_t d;
   size_t got;
-  if (!cpb_input_read(&reader->source, &d, sizeof d, &got)) return false;
+  if (!cpb_buffer_reserve(&reader->buffer, sizeof d, 0, reader->of->error) ||
+      !cpb_input_read(&reader->source, reader->buffer.bytes, sizeof d, &got))
+    return false;
   if (got == 0) return cpb_refuse(reader->of, CPB_WHY_FILE_EMPTY, "is empty: without a row there is no d");
   if (got < sizeof d)
     return cpb_refuse(reader->of, CPB_WHY_FILE_SHORT_HEADER, "ends after %zu bytes, in the d of row 0", got);
+  memcpy(&d, reader->buffer.bytes, sizeof d);
   if (d < 1) return cpb_refuse_row(reader->of, 0, CPB_WHY_FILE_COLUMNS, "row 0 has d = %d, wanted d >= 1", d);
-  cpb_input_unread(&reader->source, &d, sizeof d);
+  reader->ahead = sizeof d;
   cpb_dtype dtype = (cpb_dtype)reader->format->variant;
   if (!set_shape(reader, dtype, (uint64_t)d, (cpb_layout){.prefix = sizeof d})) return false;
   if (reader->source.stream) return true;

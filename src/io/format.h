@@ -101,6 +101,7 @@ struct cpb_reader {
   cpb_layout layout;
   void *state;
   cpb_buffer buffer; /* of the block lent out */
+  size_t ahead;      /* bytes of the next row that are in the buffer already; streams only */
   cpb_loan lent;     /* the block of a source, if it is mapped from the file */
 };
 

@@ -242,14 +242,6 @@ void cpb_input_close(cpb_input *source) {
   source->unpack = NULL;
 }
 
-static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
-  size_t taken = count < source->unread_count ? count : source->unread_count;
-  memcpy(bytes, source->unread, taken);
-  source->unread_count -= taken;
-  memmove(source->unread, source->unread + taken, source->unread_count);
-  return taken;
-}
-
 /* A file must not have become shorter since it was opened. */
 static bool check_end(const cpb_input *source, uint64_t end, cpb_error *error) {
   if (end >= source->size) return true;
@@ -266,8 +258,8 @@ bool cpb_input_check_size(const cpb_input *source, cpb_error *error) {
 }
 
 bool cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got) {
-  *got = take_unread(source, bytes, count);
-  if (*got != 0 || count == 0) return true;
+  *got = 0;
+  if (count == 0) return true;
   if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got);
   ssize_t n = read_piece(source->fd, bytes, count);
   if (n < 0) return cpb_refuse_errno(&source->of, "read");
@@ -298,11 +290,6 @@ cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, 
   *name = source.of.path;
   cpb_input_close(&source);
   return done ? CPB_OK : error->status;
-}
-
-void cpb_input_unread(cpb_input *source, const void *bytes, size_t count) {
-  memcpy(source->unread, bytes, count);
-  source->unread_count = count;
 }
 
 static bool refuse_end(const cpb_file_call *of, uint64_t at, size_t missing) {
@@ -339,15 +326,10 @@ bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void 
   return true;
 }
 
-void cpb_input_unmap(void *memory, size_t size) {
-  if (size != 0) munmap(memory, size);
-}
-
 bool cpb_input_rewind(cpb_input *source) {
   if (cpb_input_passes_once(source))
     return cpb_refuse(&source->of, CPB_WHY_PIPE_TWICE, "a pipe can be read only once");
   if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_refuse_errno(&source->of, "rewind");
-  source->unread_count = 0;
   if (source->unpack == NULL) return true;
   source->unpack->begin = source->unpack->end = 0;
   source->unpack->inside = false;

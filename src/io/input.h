@@ -33,12 +33,10 @@ size_t cpb_size_muladd(size_t a, size_t b, size_t c);
 typedef struct cpb_input {
   cpb_file_call of; /* its error is that of the call in progress */
   int fd;
-  bool owned;               /* to be closed; standard input is not */
-  bool stream;              /* a pipe, terminal, device or compressed file: no size, no offsets .. */
-  cpb_unpack *unpack;       /* .. and one pass, unless it is a compressed file; NULL: not compressed */
-  uint64_t size;            /* bytes; UINT64_MAX for a stream */
-  unsigned char unread[16]; /* read ahead and returned */
-  size_t unread_count;
+  bool owned;         /* to be closed; standard input is not */
+  bool stream;        /* a pipe, terminal, device or compressed file: no size, no offsets .. */
+  cpb_unpack *unpack; /* .. and one pass, unless it is a compressed file; NULL: not compressed */
+  uint64_t size;      /* bytes; UINT64_MAX for a stream */
 } cpb_input;
 
 /* These return false after a failure, which is in source->of.error. */
@@ -54,9 +52,6 @@ bool cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *g
 /* count bytes; *got < count only at the end. */
 bool cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got);
 
-/* Returns the last count <= 16 bytes read to the input; they are read again. */
-void cpb_input_unread(cpb_input *source, const void *bytes, size_t count);
-
 /* count bytes at an offset; EFORMAT if the file ends before. Thread-safe; not for streams. */
 bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count, cpb_error *error);
 
@@ -64,7 +59,6 @@ bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, si
  * file ends before. Thread-safe; not for streams. */
 bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
                    const unsigned char **bytes, cpb_error *error);
-void cpb_input_unmap(void *memory, size_t size);
 
 /* EFORMAT if a file is shorter than when it was opened: in its last mapped page, bytes behind the new end read as
  * zeros. */

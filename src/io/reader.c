@@ -216,7 +216,7 @@ cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   if (!cpb_input_rewind(&reader->source) || (reader->source.unpack != NULL && !skip_header(reader)) ||
       (reader->format->rewind != NULL && !reader->format->rewind(reader)))
     return error->status;
-  reader->next_row = 0;
+  reader->next_row = reader->ahead = 0;
   return CPB_OK;
 }
 
