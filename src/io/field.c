@@ -93,15 +93,13 @@ static bool take_line(cpb_lines *lines, cpb_input *source, cpb_line *line) {
   return true;
 }
 
-static bool is_empty_line(cpb_line line) {
-  return line.text != NULL && skip_blanks(line.text, line.text + line.length) == line.text + line.length;
-}
-
 bool cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line) {
-  do
-    if (!take_line(lines, source, line)) return false;
-  while (is_empty_line(*line));
-  return true;
+  while (take_line(lines, source, line)) {
+    if (line->text == NULL) return true;
+    const char *end = line->text + line->length;
+    if (skip_blanks(line->text, end) < end) return true;
+  }
+  return false;
 }
 
 static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }

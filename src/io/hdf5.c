@@ -44,8 +44,7 @@ typedef struct driver_file {
   haddr_t allocated;
 } driver_file;
 
-static driver_file *of(H5FD_t *file) { return (driver_file *)(void *)file; }
-static const driver_file *of_const(const H5FD_t *file) { return (const driver_file *)(const void *)file; }
+static driver_file *of(const H5FD_t *file) { return (driver_file *)(uintptr_t)file; }
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t largest) {
   (void)name, (void)flags, (void)largest;
@@ -70,7 +69,7 @@ static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
 
 static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type) {
   (void)type;
-  return of_const(file)->allocated;
+  return of(file)->allocated;
 }
 
 static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t end) {
@@ -81,7 +80,7 @@ static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t end) {
 
 static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
   (void)type;
-  return of_const(file)->bytes->size;
+  return of(file)->bytes->size;
 }
 
 /* Bytes that were never written, or could not be, are read as zeros. */
@@ -278,16 +277,10 @@ static hid_t make_half(void) {
   return -1;
 }
 
-/* A copy of the element type; the caller closes it. */
-static hid_t make_type(cpb_dtype dtype) {
-  if (dtype == CPB_F16) return make_half();
+static bool set_type(hdf5_state *state, cpb_dtype dtype) {
   const hid_t types[] = {[CPB_F32] = H5T_IEEE_F32LE, [CPB_F64] = H5T_IEEE_F64LE, [CPB_U8] = H5T_STD_U8LE,
                          [CPB_I8] = H5T_STD_I8LE,    [CPB_I32] = H5T_STD_I32LE,  [CPB_I64] = H5T_STD_I64LE};
-  return cpb_h5()->H5Tcopy(types[dtype]);
-}
-
-static bool set_type(hdf5_state *state, cpb_dtype dtype) {
-  state->type = make_type(dtype);
+  state->type = dtype == CPB_F16 ? make_half() : cpb_h5()->H5Tcopy(types[dtype]);
   return state->type >= 0 || cpb_fail_memory(state->of->error, "%zu bytes", sizeof dtype) == CPB_OK;
 }
 

@@ -137,11 +137,6 @@ bool cpb_is_regular(const char *path) {
   return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-static void unpack_free(cpb_unpack *unpack) {
-  if (unpack != NULL && unpack->opened) unpack->codec->close(unpack);
-  free(unpack);
-}
-
 /* EFORMAT if the library for it was not built in. */
 static bool unpack_new(const codec *packing, cpb_input *source) {
   if (packing->open == NULL)
@@ -237,8 +232,9 @@ bool cpb_input_open(cpb_input *source, const char *path, cpb_error *error) {
 
 void cpb_input_close(cpb_input *source) {
   if (source->owned) close(source->fd);
+  if (source->unpack != NULL && source->unpack->opened) source->unpack->codec->close(source->unpack);
+  free(source->unpack);
   source->owned = false;
-  unpack_free(source->unpack);
   source->unpack = NULL;
 }
 

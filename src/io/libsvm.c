@@ -63,9 +63,9 @@ static bool take_label(const cpb_reader *reader, uint64_t row, cpb_line line, co
 /* The next line that is not only a comment. */
 static bool take_line(cpb_reader *reader, cpb_line *line) {
   while (cpb_lines_next(&reader->lines, &reader->source, line)) {
-    const char *end = line->text + line->length;
-    const char *first = line->text == NULL ? NULL : skip_blanks(line->text, end);
-    if (first == NULL || (first < end && *first != '#')) return true;
+    if (line->text == NULL) return true;
+    const char *end = line->text + line->length, *first = skip_blanks(line->text, end);
+    if (first < end && *first != '#') return true;
   }
   return false;
 }
@@ -128,12 +128,6 @@ static bool libsvm_begin(cpb_writer *writer) {
                     CPB_COLS_MAX, writer->cols);
 }
 
-/* +0 is omitted; -0 is not, because its sign would be lost. */
-static bool is_zero(const char *element, size_t size) {
-  static const char zero[8] = {0};
-  return memcmp(element, zero, size) == 0;
-}
-
 static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   char text[2 * CPB_NUMBER_ROOM + 2] = " ";
   double index = (double)column + 1;
@@ -144,13 +138,15 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   cpb_text_put(&writer->out, text, length + digits);
 }
 
-/* The last column of the first row is written even if it is 0: it determines d. */
+/* +0 is omitted; -0 is not, because its sign would be lost. The last column of the first row is always written: it
+ * determines d. */
 static void print_row(cpb_writer *writer, const void *row, bool first) {
+  static const char zero[8] = {0};
   size_t size = cpb_dtype_size(writer->dtype);
   if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
   cpb_text_puts(&writer->out, "0");
   for (size_t j = 0; j < writer->cols; j++)
-    if (!is_zero((const char *)row + j * size, size) || (first && j + 1 == writer->cols))
+    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->cols))
       print_entry(writer, row, j);
   cpb_text_puts(&writer->out, "\n");
 }

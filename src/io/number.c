@@ -192,13 +192,9 @@ static size_t print_short_float(char *to, float value) {
   return print_real(to, value, digits);
 }
 
-static size_t print_short_double(char *to, double value) {
-  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
-  return whole ? print_real(to, value, DBL_DECIMAL_DIG) : cpb_digits_f64(to, value);
-}
-
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
   if (dtype == CPB_F32) return print_short_float(to, ((const float *)elements)[i]);
-  if (dtype == CPB_F64) return print_short_double(to, ((const double *)elements)[i]);
-  return cpb_number_print(to, elements, dtype, i);
+  double value = dtype == CPB_F64 ? ((const double *)elements)[i] : 0;
+  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
+  return whole ? cpb_number_print(to, elements, dtype, i) : cpb_digits_f64(to, value);
 }

@@ -217,15 +217,6 @@ static bool set_columns(cpb_reader *reader) {
   return whole || cpb_fail_memory(reader->of->error, "%zu names", named) == CPB_OK;
 }
 
-/* A first column without a name contains the ids, unless it is requested as numbers. */
-static bool choose_columns(cpb_reader *reader, size_t fields) {
-  text_state *state = reader->state;
-  const char *first = cpb_texts_at(&state->names, 0);
-  bool unnamed = fields > 1 && first != NULL && *first == 0;
-  bool first_is_id = unnamed && reader->o.id_column == NULL && reader->o.columns == NULL;
-  return cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->of, &state->names, fields);
-}
-
 /* Text, and not a number with a typo; dates and times are text. */
 static bool is_text_cell(cpb_field f, cpb_field_style style) {
   double value;
@@ -279,7 +270,13 @@ static bool text_rewind(cpb_reader *reader) {
   if (is_header(reader, count) ? !take_first_row(reader, &count) : refused && !refuse_row_0(reader))
     return false;
   if (reader->columns.place != NULL) return true; /* chosen by an earlier pass, or by name */
-  if (!choose_columns(reader, (size_t)count.fields)) return false;
+  /* a first column without a name contains the ids, unless it is requested as numbers */
+  const char *first = cpb_texts_at(&state->names, 0);
+  bool first_is_id = count.fields > 1 && first != NULL && *first == 0 && reader->o.id_column == NULL &&
+                     reader->o.columns == NULL;
+  if (!cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->of, &state->names,
+                          (size_t)count.fields))
+    return false;
   if (reader->o.skip_text && reader->o.columns == NULL) skip_text_columns(reader);
   return set_columns(reader);
 }

@@ -109,12 +109,6 @@ static bool check_stream(const cpb_writer *writer) {
                     writer->format->name);
 }
 
-static bool check_unpacked(const cpb_writer *writer) {
-  return cpb_unpacked_length(writer->file) == strlen(writer->file) ||
-         cpb_refuse(&writer->of, CPB_WHY_PACKED_OUT,
-                    "compressed files can only be read; write to a pipe and compress its output");
-}
-
 /* The seal of a pipe could not be found again. */
 static bool begin_seal(cpb_writer *writer) {
   if (writer->whole.stream) writer->seal = NULL;
@@ -131,9 +125,10 @@ static bool open_file(cpb_writer *writer, const char *path, const char *format) 
   if (cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error) != CPB_OK)
     return false;
   writer->of.path = writer->file;
-  if (!check_unpacked(writer) || !check_dtype(writer) ||
-      cpb_whole_open(writer->file, &writer->whole, error) != CPB_OK)
-    return false;
+  if (cpb_unpacked_length(writer->file) < strlen(writer->file))
+    return cpb_refuse(&writer->of, CPB_WHY_PACKED_OUT,
+                      "compressed files can only be read; write to a pipe and compress its output");
+  if (!check_dtype(writer) || cpb_whole_open(writer->file, &writer->whole, error) != CPB_OK) return false;
   writer->of.path = writer->whole.path;
   return (!writer->whole.stream || check_stream(writer)) && begin_seal(writer) &&
          (writer->format->begin == NULL || writer->format->begin(writer));
