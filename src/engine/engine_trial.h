@@ -2,17 +2,15 @@
 #ifndef CPB_ENGINE_ENGINE_TRIAL_H
 #define CPB_ENGINE_ENGINE_TRIAL_H
 
-#include "capball/advanced/engine.h"
 #include "capball/map.h"
+#include "engine/engine_input.h"
 
 enum { CPB_TRIAL_FORMS = 4 };
 
 /* Rows, queries and the ground truth. */
 typedef struct cpb_survey {
-  const cpb_engine_calls *engine;
-  cpb_view base, queries;
+  cpb_asking of; /* without a transform and its rows */
   size_t k, candidates;
-  cpb_metric metric;
   double *kth;   /* the k-th distance of every query */
   double radius; /* the median of kth */
   const cpb_map *map;
@@ -20,7 +18,7 @@ typedef struct cpb_survey {
 } cpb_survey;
 
 /* Computes kth and radius. The caller frees kth. */
-cpb_status cpb_survey_find_truth(cpb_survey *s, const cpb_exec *exec, cpb_error *error);
+bool cpb_survey_find_truth(cpb_survey *s);
 
 /* What an index is built from. */
 typedef struct cpb_way {
@@ -46,7 +44,7 @@ double cpb_mean_of(const double *a, const double *b, size_t n, cpb_half half, do
 cpb_way cpb_way_of(const cpb_survey *s, cpb_transform_kind kind, double norms, uint64_t seed);
 
 /* Fills trials[0 .. forms-1] and the arrays of their shares. */
-cpb_status cpb_way_try(const cpb_survey *s, const cpb_way *w, cpb_engine_trial *trials,
-                       const cpb_shares *shares, const cpb_exec *exec, cpb_error *error);
+bool cpb_way_try(const cpb_survey *s, const cpb_way *w, const cpb_exec *exec, cpb_engine_trial *trials,
+                 const cpb_shares *shares);
 
 #endif

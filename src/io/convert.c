@@ -116,12 +116,13 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
 
 /* ---- used by the formats ---- */
 
-cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error) {
-  if (writer->out.failure != CPB_JSON_WHOLE) return cpb_fail_memory(error, "%zu bytes", writer->out.used);
-  if (writer->out.used < least) return CPB_OK;
-  cpb_status status = cpb_whole_write(&writer->whole, writer->out.bytes, writer->out.used, error);
+bool cpb_writer_flush(cpb_writer *writer, size_t least) {
+  if (writer->out.failure != CPB_JSON_WHOLE)
+    return cpb_fail_memory(writer->of.error, "%zu bytes", writer->out.used) == CPB_OK;
+  if (writer->out.used < least) return true;
+  size_t used = writer->out.used;
   writer->out.used = 0;
-  return status;
+  return cpb_whole_write(&writer->whole, writer->out.bytes, used, writer->of.error) == CPB_OK;
 }
 
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {

@@ -1,23 +1,26 @@
 #define _POSIX_C_SOURCE 200809L
 #include "io/field.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/fail.h"
-#include "io/file_fail.h"
 #include "io/number.h"
 
-enum { FIRST_SIZE = 1 << 18 };
+enum { FIRST_SIZE = 1 << 18, SHORT_FIELD = 64 };
+
+static const char *skip_blanks(const char *p, const char *end) {
+  while (p < end && *p == ' ') p++;
+  return p;
+}
 
 void cpb_lines_start(cpb_lines *lines, bool quotes) {
   cpb_buffer kept = lines->buffer;
   *lines = (cpb_lines){.buffer = kept, .quotes = quotes, .next = 1};
 }
-
-void cpb_lines_free(cpb_lines *lines) { cpb_buffer_free(&lines->buffer); }
 
 static void move_to_front(cpb_lines *lines) {
   if (lines->begin == 0) return;
@@ -30,28 +33,26 @@ static void move_to_front(cpb_lines *lines) {
 
 /* Doubles the buffer when it is half full: a long line that arrives in small pieces is copied a few times, not once
  * per piece. */
-static cpb_status make_room(cpb_lines *lines, cpb_error *error) {
+static bool make_room(cpb_lines *lines, cpb_error *error) {
   size_t size = lines->buffer.size;
-  if (size != 0 && lines->end <= size / 2) return CPB_OK;
+  if (size != 0 && lines->end <= size / 2) return true;
   size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
   return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
 }
 
 /* Reads more behind the unprocessed bytes. */
-static cpb_status refill(cpb_lines *lines, cpb_input *source, cpb_error *error) {
-  size_t got = 0;
+static bool refill(cpb_lines *lines, cpb_input *source) {
+  size_t got;
   move_to_front(lines);
   if (lines->end > CPB_LINE_MAX)
-    return cpb_file_fail(error, CPB_WHY_LINE_TOO_LONG, source->path, "line %llu has more than %d bytes%s",
-                         (unsigned long long)lines->next, CPB_LINE_MAX,
-                         lines->quotes ? ", or a quote is never closed" : "");
-  cpb_status status = make_room(lines, error);
+    return cpb_refuse(&source->of, CPB_WHY_LINE_TOO_LONG, "line %" PRIu64 " has more than %d bytes%s",
+                      lines->next, CPB_LINE_MAX, lines->quotes ? ", or a quote is never closed" : "");
+  if (!make_room(lines, source->of.error)) return false;
   size_t room = lines->buffer.size <= CPB_LINE_MAX ? lines->buffer.size : CPB_LINE_MAX + 1;
-  if (status == CPB_OK)
-    status = cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got, error);
+  if (!cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got)) return false;
   lines->end += got;
   lines->finished = got == 0;
-  return status;
+  return true;
 }
 
 static size_t count_byte(const unsigned char *p, const unsigned char *end, int byte) {
@@ -75,15 +76,13 @@ static unsigned char *line_end(cpb_lines *lines, bool *quoted) {
 }
 
 /* Any line, blank or not. */
-static cpb_status take_line(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
+static bool take_line(cpb_lines *lines, cpb_input *source, cpb_line *line) {
   bool quoted = false;
   unsigned char *newline = NULL;
-  while ((newline = lines->end == 0 ? NULL : line_end(lines, &quoted)) == NULL && !lines->finished) {
-    cpb_status status = refill(lines, source, error);
-    if (status != CPB_OK) return status;
-  }
+  while ((newline = lines->end == 0 ? NULL : line_end(lines, &quoted)) == NULL && !lines->finished)
+    if (!refill(lines, source)) return false;
   *line = (cpb_line){NULL, 0};
-  if (newline == NULL && lines->begin == lines->end) return CPB_OK;
+  if (newline == NULL && lines->begin == lines->end) return true;
   unsigned char *text = lines->buffer.bytes + lines->begin;
   unsigned char *end = newline == NULL ? lines->buffer.bytes + lines->end : newline;
   lines->begin = lines->scanned = (size_t)(end - lines->buffer.bytes) + (newline != NULL);
@@ -91,35 +90,39 @@ static cpb_status take_line(cpb_lines *lines, cpb_input *source, cpb_line *line,
   lines->next += 1 + count_byte(text, end, '\n');
   if (end > text && end[-1] == '\r') end--;
   *line = (cpb_line){(const char *)text, (size_t)(end - text)};
-  return CPB_OK;
-}
-
-static bool is_empty_line(cpb_line line) {
-  for (size_t i = 0; i < line.length; i++)
-    if (line.text[i] != ' ') return false;
   return true;
 }
 
-cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error) {
-  cpb_status status;
-  do status = take_line(lines, source, line, error);
-  while (status == CPB_OK && line->text != NULL && is_empty_line(*line));
-  return status;
+bool cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line) {
+  while (take_line(lines, source, line)) {
+    if (line->text == NULL) return true;
+    const char *end = line->text + line->length;
+    if (skip_blanks(line->text, end) < end) return true;
+  }
+  return false;
 }
 
 static size_t *starts_of(const cpb_texts *texts) { return (size_t *)(void *)texts->starts.bytes; }
 
-cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
+bool cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error) {
   size_t starts = texts->count * sizeof(size_t);
-  cpb_status status = cpb_buffer_grow(&texts->bytes, texts->used + length + 1, texts->used, error);
-  if (status == CPB_OK) status = cpb_buffer_grow(&texts->starts, starts + sizeof(size_t), starts, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_buffer_grow(&texts->bytes, texts->used + length + 1, texts->used, error) ||
+      !cpb_buffer_grow(&texts->starts, starts + sizeof(size_t), starts, error))
+    return false;
   char *to = (char *)texts->bytes.bytes + texts->used;
   if (length != 0) memcpy(to, text, length);
   to[length] = 0;
   starts_of(texts)[texts->count++] = texts->used;
   texts->used += length + 1;
-  return CPB_OK;
+  return true;
+}
+
+bool cpb_texts_add_first(cpb_texts *texts, cpb_error *error) {
+  size_t empty = texts->used, others = texts->count;
+  if (!cpb_texts_add(texts, "", 0, error)) return false;
+  memmove(starts_of(texts) + 1, starts_of(texts), others * sizeof empty);
+  starts_of(texts)[0] = empty;
+  return true;
 }
 
 const char *cpb_texts_at(const cpb_texts *texts, uint64_t i) {
@@ -142,13 +145,6 @@ void cpb_texts_free(cpb_texts *texts) {
   cpb_buffer_free(&texts->bytes);
   cpb_buffer_free(&texts->starts);
   cpb_texts_clear(texts);
-}
-
-enum { SHORT_FIELD = 64 };
-
-static const char *skip_blanks(const char *p, const char *end) {
-  while (p < end && *p == ' ') p++;
-  return p;
 }
 
 /* The position after the closing quote of the text at `p`, or the end. */
@@ -248,10 +244,10 @@ bool cpb_field_begins_like_a_number(cpb_field f) {
   return i < f.length && f.text[i] >= '0' && f.text[i] <= '9';
 }
 
-cpb_status cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error) {
+bool cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error) {
   f = trim(f);
-  cpb_status status = cpb_texts_add(texts, f.text, f.length, error);
-  if (status != CPB_OK || !f.quoted || memchr(f.text, '"', f.length) == NULL) return status;
+  if (!cpb_texts_add(texts, f.text, f.length, error)) return false;
+  if (!f.quoted || memchr(f.text, '"', f.length) == NULL) return true;
   size_t length = 0;
   char *kept = (char *)(uintptr_t)cpb_texts_at(texts, texts->count - 1);
   for (size_t i = 0; i < f.length; i++, length++) {
@@ -259,7 +255,7 @@ cpb_status cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error) {
     if (f.text[i] == '"' && i + 1 < f.length && f.text[i + 1] == '"') i++;
   }
   kept[length] = 0;
-  return CPB_OK;
+  return true;
 }
 
 /* ---- which separator ---- */
@@ -297,7 +293,7 @@ char cpb_field_separator(cpb_line first, char usual, bool decimal_comma) {
 
 typedef struct choice {
   cpb_columns *columns;
-  const char *path;
+  const cpb_file_call *of;
   const cpb_texts *names;
   size_t next; /* place of the next column taken */
 } choice;
@@ -312,17 +308,15 @@ static size_t number_of(const char *text, size_t length) {
   return number - 1; /* an empty text and 0 are not columns */
 }
 
-static cpb_status refuse(const choice *c, const char *item, size_t length, cpb_error *error) {
+static bool refuse(const choice *c, const char *item, size_t length) {
   bool named = c->names != NULL && c->names->count > 0;
-  return cpb_file_fail(error, CPB_WHY_COLUMN_NONE, c->path,
-                       "there is no column \"%.*s\"; it has %zu column%s%s", (int)(length < 60 ? length : 60),
-                       item, c->columns->in_file, cpb_s(c->columns->in_file),
-                       named ? ", by name or by number from 1" : " without names, by number from 1");
+  return cpb_refuse(c->of, CPB_WHY_COLUMN_NONE, "there is no column \"%.*s\"; it has %zu column%s%s",
+                    (int)(length < 60 ? length : 60), item, c->columns->in_file, cpb_s(c->columns->in_file),
+                    named ? ", by name or by number from 1" : " without names, by number from 1");
 }
 
 /* The columns first .. last of an item: a name, a number, or a range of numbers. */
-static cpb_status find(const choice *c, const char *item, size_t length, size_t *first, size_t *last,
-                       cpb_error *error) {
+static bool find(const choice *c, const char *item, size_t length, size_t *first, size_t *last) {
   size_t count = c->columns->in_file;
   size_t named = c->names == NULL ? 0 : texts_find(c->names, item, length);
   bool by_name = c->names != NULL && named < c->names->count;
@@ -331,39 +325,36 @@ static cpb_status find(const choice *c, const char *item, size_t length, size_t 
   *first = by_name ? named : number_of(item, left);
   *last = by_name || dash == NULL ? *first : number_of(dash + 1, length - left - 1);
   if (!by_name && dash != NULL && left + 1 == length) *last = count - 1; /* "3-": all the rest */
-  return *first < count && *last < count && *first <= *last ? CPB_OK : refuse(c, item, length, error);
+  return (*first < count && *last < count && *first <= *last) || refuse(c, item, length);
 }
 
-static cpb_status take(choice *c, size_t column, cpb_error *error) {
+static bool take(choice *c, size_t column) {
   if (c->columns->place[column] != CPB_COLUMN_UNUSED)
-    return cpb_file_fail(error, CPB_WHY_COLUMN_TWICE, c->path, "column %zu is wanted twice", column + 1);
+    return cpb_refuse(c->of, CPB_WHY_COLUMN_TWICE, "column %zu is wanted twice", column + 1);
   c->columns->place[column] = c->next++;
-  return CPB_OK;
+  return true;
 }
 
 /* Takes the columns of a list, or leaves them out. */
-static cpb_status each(choice *c, const char *list, bool takes, cpb_error *error) {
-  for (const char *item = list; list != NULL;) {
+static bool each(choice *c, const char *item, bool takes) {
+  while (item != NULL) {
     size_t length = strcspn(item, ","), first, last;
-    cpb_status status = find(c, item, length, &first, &last, error);
-    for (size_t k = first; status == CPB_OK && k <= last; k++) {
-      if (takes)
-        status = take(c, k, error);
-      else
-        c->columns->place[k] = CPB_COLUMN_UNUSED;
+    if (!find(c, item, length, &first, &last)) return false;
+    for (size_t k = first; k <= last; k++) {
+      if (!takes) c->columns->place[k] = CPB_COLUMN_UNUSED;
+      if (takes && !take(c, k)) return false;
     }
-    if (status != CPB_OK || item[length] == 0) return status;
-    item += length + 1;
+    item = item[length] == 0 ? NULL : item + length + 1;
   }
-  return CPB_OK;
+  return true;
 }
 
-static cpb_status set_aside(choice *c, const char *item, size_t as, cpb_error *error) {
+static bool set_aside(choice *c, const char *item, size_t as) {
   size_t first, last;
-  if (item == NULL) return CPB_OK;
-  cpb_status status = find(c, item, strlen(item), &first, &last, error);
-  if (status == CPB_OK) c->columns->place[first] = as;
-  return status;
+  if (item == NULL) return true;
+  if (!find(c, item, strlen(item), &first, &last)) return false;
+  c->columns->place[first] = as;
+  return true;
 }
 
 /* Renumbers the places without gaps, in the same order, after columns were excluded. */
@@ -376,52 +367,49 @@ static void close_gaps(cpb_columns *columns, size_t *order) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
-static cpb_status choose(choice *c, const cpb_reader_options *o, bool first_is_id, cpb_error *error) {
+static bool choose(choice *c, const cpb_reader_options *o, bool first_is_id) {
   for (size_t k = 0; k < c->columns->in_file; k++)
     c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  cpb_status status = each(c, o->columns, true, error);
-  if (status == CPB_OK) status = each(c, o->drop, false, error);
-  if (status == CPB_OK && first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
-  if (status == CPB_OK) status = set_aside(c, o->id_column, CPB_COLUMN_ID, error);
-  if (status == CPB_OK) status = set_aside(c, o->label_column, CPB_COLUMN_LABEL, error);
-  return status;
+  if (!each(c, o->columns, true) || !each(c, o->drop, false)) return false;
+  if (first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
+  return set_aside(c, o->id_column, CPB_COLUMN_ID) && set_aside(c, o->label_column, CPB_COLUMN_LABEL);
 }
 
-cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
-                              const char *path, const cpb_texts *names, size_t in_file, cpb_error *error) {
+bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
+                        const cpb_file_call *of, const cpb_texts *names, size_t in_file) {
   cpb_columns_free(columns);
   *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
                            .in_file = in_file,
                            .ids = options->id_column != NULL || first_is_id,
                            .labels = options->label_column != NULL};
   size_t *order = malloc((in_file + 1) * sizeof(size_t));
-  choice c = {columns, path, names, 0};
-  cpb_status status = columns->place == NULL || order == NULL ? cpb_fail_memory(error, "%zu columns", in_file)
-                                                              : choose(&c, options, first_is_id, error);
-  if (status == CPB_OK) close_gaps(columns, order);
+  choice c = {columns, of, names, 0};
+  bool done = columns->place == NULL || order == NULL
+                  ? cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK
+                  : choose(&c, options, first_is_id);
+  if (done) close_gaps(columns, order);
   free(order);
-  if (status == CPB_OK && columns->taken == 0)
-    status = cpb_file_fail(error, CPB_WHY_COLUMNS_ALL_DROPPED, path, "no column is left of %zu", in_file);
-  return status;
+  return done && (columns->taken > 0 ||
+                  cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file));
 }
 
-cpb_status cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count, const char *path,
-                              const cpb_texts *names, cpb_error *error) {
-  choice c = {columns, path, names, 0};
+bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count,
+                        const cpb_file_call *of, const cpb_texts *names) {
+  choice c = {columns, of, names, 0};
   size_t *before = malloc(columns->in_file * sizeof *before);
-  if (before == NULL) return cpb_fail_memory(error, "%zu columns", columns->in_file);
+  if (before == NULL) return cpb_fail_memory(of->error, "%zu columns", columns->in_file) == CPB_OK;
   memcpy(before, columns->place, columns->in_file * sizeof *before);
   for (size_t k = 0; k < columns->in_file; k++)
     if (before[k] < columns->taken) columns->place[k] = CPB_COLUMN_UNUSED;
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < count && status == CPB_OK; i++) {
+  bool done = true;
+  for (size_t i = 0; i < count && done; i++) {
     size_t k = texts_find(names, wanted[i], strlen(wanted[i]));
     bool there = k < columns->in_file && before[k] < columns->taken;
-    status = there ? take(&c, k, error) : refuse(&c, wanted[i], strlen(wanted[i]), error);
+    done = there ? take(&c, k) : refuse(&c, wanted[i], strlen(wanted[i]));
   }
   columns->taken = count;
   free(before);
-  return status;
+  return done;
 }
 
 void cpb_columns_free(cpb_columns *columns) {

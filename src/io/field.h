@@ -29,8 +29,7 @@ typedef struct cpb_line {
 void cpb_lines_start(cpb_lines *lines, bool quotes);
 
 /* The next line that is not blank. */
-cpb_status cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line, cpb_error *error);
-void cpb_lines_free(cpb_lines *lines);
+bool cpb_lines_next(cpb_lines *lines, cpb_input *source, cpb_line *line);
 
 /* ---- An append-only list of strings: names of columns, ids of rows. ---- */
 
@@ -40,7 +39,10 @@ typedef struct cpb_texts {
   size_t used, count;
 } cpb_texts;
 
-cpb_status cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error);
+bool cpb_texts_add(cpb_texts *texts, const char *text, size_t length, cpb_error *error);
+
+/* Adds "" before all others. */
+bool cpb_texts_add_first(cpb_texts *texts, cpb_error *error);
 
 /* NULL for i >= count. Valid until the next string is added. */
 const char *cpb_texts_at(const cpb_texts *texts, uint64_t i);
@@ -64,12 +66,12 @@ typedef struct cpb_columns {
  * first_is_id  the first column contains ids
  * names        of the file's columns; NULL or empty: none
  * EFORMAT if a list names a column that does not exist, or if no column remains. Free it in any case. */
-cpb_status cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
-                              const char *path, const cpb_texts *names, size_t in_file, cpb_error *error);
+bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
+                        const cpb_file_call *of, const cpb_texts *names, size_t in_file);
 
 /* Restricts the columns taken to those with these names, in this order; `names` are those of the whole file. */
-cpb_status cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count, const char *path,
-                              const cpb_texts *names, cpb_error *error);
+bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count,
+                        const cpb_file_call *of, const cpb_texts *names);
 void cpb_columns_free(cpb_columns *columns);
 
 static inline bool cpb_columns_are_chosen(const cpb_reader_options *o) {
@@ -113,7 +115,7 @@ bool cpb_field_is_refused_number(cpb_field f);
 bool cpb_field_begins_like_a_number(cpb_field f);
 
 /* Adds the field, with surrounding blanks removed and doubled quotes as one. */
-cpb_status cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error);
+bool cpb_field_keep(cpb_field f, cpb_texts *texts, cpb_error *error);
 
 /* The separator detected from the first line of a file, or `usual` if it does not show one. */
 char cpb_field_separator(cpb_line first, char usual, bool decimal_comma);

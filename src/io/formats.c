@@ -65,13 +65,9 @@ static const char *find_colon(const char *path, const cpb_format *format) {
   return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');
 }
 
-static bool is_columnar(const char *path) {
-  const char *dot = strrchr(path, '.');
-  return dot != NULL && has_extension(".parquet .pq .arrow .feather .ipc", dot, strlen(dot));
-}
-
 static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   char names[256] = "";
+  const char *dot = strrchr(path, '.');
   for (size_t i = 0; i < FORMATS; i++) {
     size_t used = strlen(names);
     snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
@@ -79,7 +75,7 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   if (name != NULL)
     return cpb_file_fail(error, CPB_WHY_CHOICE, path, "there is no format \"%.40s\"; there are %s", name,
                          names);
-  if (is_columnar(path))
+  if (dot != NULL && has_extension(".parquet .pq .arrow .feather .ipc", dot, strlen(dot)))
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
                          "to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,

@@ -1,7 +1,7 @@
 /* .csv .tsv: tables as written by spreadsheets, pandas and R: RFC 4180 with commas, tabs, semicolons or blanks, taken
  * from the first line; that is a header if none of its fields is a number. A cell without a number is NaN. A first
  * column without a name in the header contains the ids of the rows. */
-#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,10 @@
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "io/field.h"
-#include "io/file_fail.h"
 #include "io/format.h"
 #include "io/number.h"
 
 typedef struct text_state {
-  cpb_lines lines;
   cpb_line first; /* row 0, read to count the columns, and not returned yet */
   cpb_field_style style;
   cpb_texts names;   /* of all columns of the file; none without a header */
@@ -34,7 +31,7 @@ typedef struct census {
 /* "7" as field 7: how pandas and R number columns. */
 static bool is_place(cpb_field f, uint64_t place) {
   char digits[24];
-  int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)place);
+  int length = snprintf(digits, sizeof digits, "%" PRIu64, place);
   return f.length == (size_t)length && memcmp(f.text, digits, f.length) == 0;
 }
 
@@ -66,85 +63,77 @@ static void name_column(const text_state *state, size_t column, char *to, size_t
     snprintf(to, room, "column %zu (%.40s)", column + 1, name);
 }
 
-static cpb_status refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
-                               const char *rest, cpb_error *error) {
-  const text_state *state = reader->state;
-  unsigned long long line = state->lines.number;
+static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f, const char *rest,
+                         cpb_error *error) {
+  const cpb_file_call of = {reader->of->path, error};
+  uint64_t line = reader->lines.number;
+  int shown = (int)(f.length < 40 ? f.length : 40);
   char where[80];
   double value;
-  cpb_field_style comma = {.decimal_comma = true};
-  name_column(state, column, where, sizeof where);
+  name_column(reader->state, column, where, sizeof where);
   if (cpb_field_unclosed(f))
-    return cpb_file_fail_row(error, CPB_WHY_TEXT_QUOTE, reader->source.path, row,
-                             "line %llu, %s: a quote is not closed before the separator", line, where);
+    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_QUOTE,
+                          "line %" PRIu64 ", %s: a quote is not closed before the separator", line, where);
   if (!cpb_field_is_text(f))
-    return cpb_file_fail_row(error, CPB_WHY_TEXT_BINARY, reader->source.path, row,
-                             "line %llu, %s: \"%.*s\" is binary, not text", line, where,
-                             (int)(f.length < 40 ? f.length : 40), f.text);
-  if (rest[0] == 0 && cpb_field_number(f, comma, &value)) rest = "; with a decimal comma it is one";
-  return cpb_file_fail_row(error, CPB_WHY_TEXT_NUMBER, reader->source.path, row,
-                           "line %llu, %s: \"%.*s\" is not a number that fits in a double%s", line, where,
-                           (int)(f.length < 40 ? f.length : 40), f.text, rest);
+    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_BINARY, "line %" PRIu64 ", %s: \"%.*s\" is binary, not text",
+                          line, where, shown, f.text);
+  if (rest[0] == 0 && cpb_field_number(f, (cpb_field_style){.decimal_comma = true}, &value))
+    rest = "; with a decimal comma it is one";
+  return cpb_refuse_row(&of, row, CPB_WHY_TEXT_NUMBER,
+                        "line %" PRIu64 ", %s: \"%.*s\" is not a number that fits in a double%s", line, where,
+                        shown, f.text, rest);
 }
 
-static cpb_status check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
-                             cpb_error *error) {
-  bool fine = !cpb_field_unclosed(f) && cpb_field_is_text(f);
-  return fine ? CPB_OK : refuse_field(reader, row, column, f, "", error);
+static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f) {
+  return (!cpb_field_unclosed(f) && cpb_field_is_text(f)) ||
+         refuse_field(reader, row, column, f, "", reader->of->error);
 }
 
-static cpb_status keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept,
-                             cpb_error *error) {
-  cpb_status status = check_text(reader, row, column, f, error);
-  if (status != CPB_OK || row != kept->count) return status; /* already stored by an earlier pass */
-  return cpb_field_keep(f, kept, error);
+/* Texts of rows that an earlier pass has stored are not stored again. */
+static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept) {
+  return check_text(reader, row, column, f) &&
+         (row != kept->count || cpb_field_keep(f, kept, reader->of->error));
 }
 
 /* An error, or a problem that is reported and read as NaN. */
-static cpb_status meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what,
-                       cpb_error *error) {
-  if (reader->o.problem == NULL) return cpb_fail_again(error, what);
+static bool meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what) {
+  if (reader->o.problem == NULL) return cpb_fail_again(reader->of->error, what) == CPB_OK;
   reader->o.problem(reader->o.context, what);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
-  return CPB_OK;
+  return true;
 }
 
-static cpb_status parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers,
-                              cpb_error *error) {
+static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers) {
   const text_state *state = reader->state;
   size_t place = reader->columns.place[column];
-  if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids, error);
-  if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels, error);
-  if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return CPB_OK;
+  if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids);
+  if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels);
+  if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return true;
   cpb_error what;
-  (void)refuse_field(reader, row, column, f, "", &what);
-  return meet(reader, numbers + place, 1, &what, error);
+  refuse_field(reader, row, column, f, "", &what);
+  return meet(reader, numbers + place, 1, &what);
 }
 
-static cpb_status parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
-                             cpb_error *error) {
+static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
   const text_state *state = reader->state;
   const char *p = line.text, *end = line.text + line.length;
   size_t column = 0, columns = reader->columns.in_file;
-  for (; p != NULL && column < columns; column++) {
-    cpb_field f = cpb_field_take(&p, end, state->style.separator);
-    cpb_status status = parse_field(reader, row, column, f, numbers, error);
-    if (status != CPB_OK) return status;
-  }
-  if (p == NULL && column == columns) return CPB_OK;
+  for (; p != NULL && column < columns; column++)
+    if (!parse_field(reader, row, column, cpb_field_take(&p, end, state->style.separator), numbers))
+      return false;
+  if (p == NULL && column == columns) return true;
   uint64_t fields = count_fields(line, state->style).fields;
   cpb_error what;
-  (void)cpb_file_fail_row(&what, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
-                          "line %llu has %llu field%s, the first line has %zu",
-                          (unsigned long long)state->lines.number, (unsigned long long)fields,
-                          fields == 1 ? "" : "s", columns);
-  return meet(reader, numbers, reader->cols, &what, error);
+  cpb_refuse_row(&(cpb_file_call){reader->of->path, &what}, row, CPB_WHY_FILE_ROW_COLUMNS,
+                 "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu", reader->lines.number,
+                 fields, cpb_s(fields), columns);
+  return meet(reader, numbers, reader->cols, &what);
 }
 
 /* ---- the first lines ---- */
 
 /* Reports the first field that is not a number or, if there are only names, the first that is not a name. */
-static cpb_status refuse_row_0(const cpb_reader *reader, cpb_error *error) {
+static bool refuse_row_0(const cpb_reader *reader) {
   const text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
   size_t column = 0;
@@ -152,52 +141,37 @@ static cpb_status refuse_row_0(const cpb_reader *reader, cpb_error *error) {
   cpb_field f = cpb_field_take(&p, end, state->style.separator);
   for (; cpb_field_number(f, state->style, &value); column++)
     f = cpb_field_take(&p, end, state->style.separator);
-  return refuse_field(reader, 0, column, f, ", and a header has only names", error);
+  return refuse_field(reader, 0, column, f, ", and a header has only names", reader->of->error);
 }
 
-static cpb_status take_names(cpb_reader *reader, cpb_error *error) {
+static bool take_names(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
-  cpb_status status = CPB_OK;
-  for (size_t column = 0; p != NULL && status == CPB_OK; column++) {
+  for (size_t column = 0; p != NULL; column++) {
     cpb_field f = cpb_field_take(&p, end, state->style.separator);
-    status = check_text(reader, 0, column, f, error);
-    if (status == CPB_OK) status = cpb_field_keep(f, &state->names, error);
+    if (!check_text(reader, 0, column, f) || !cpb_field_keep(f, &state->names, reader->of->error))
+      return false;
   }
-  return status;
+  return true;
 }
 
-/* R's write.table writes no name, not even an empty one, for the column of row names. */
-static cpb_status shift_names(text_state *state, cpb_error *error) {
-  cpb_texts shifted = {0};
-  cpb_status status = cpb_texts_add(&shifted, "", 0, error);
-  for (size_t i = 0; i < state->names.count && status == CPB_OK; i++) {
-    const char *name = cpb_texts_at(&state->names, i);
-    status = cpb_texts_add(&shifted, name, strlen(name), error);
-  }
-  cpb_texts_free(&state->names);
-  state->names = shifted;
-  return status;
-}
-
-/* Row 0 after a header. Names alone are a table without rows, unless they look like a row in another format: then the
- * separator is different, or each number has a typo. */
-static cpb_status take_first_row(cpb_reader *reader, census *header, cpb_error *error) {
+/* Row 0 after a header. R's write.table writes no name, not even an empty one, for the column of row names. Names alone
+ * are a table without rows, unless they look like a row in another format: then the separator is different, or each
+ * number has a typo. */
+static bool take_first_row(cpb_reader *reader, census *header) {
   text_state *state = reader->state;
-  cpb_status status = take_names(reader, error);
-  if (status == CPB_OK) status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
-  if (status != CPB_OK) return status;
+  if (!take_names(reader) || !cpb_lines_next(&reader->lines, &reader->source, &state->first)) return false;
   if (state->first.text != NULL) {
-    if (count_fields(state->first, state->style).fields != header->fields + 1) return CPB_OK;
+    if (count_fields(state->first, state->style).fields != header->fields + 1) return true;
     header->fields++;
-    return shift_names(state, error);
+    return cpb_texts_add_first(&state->names, reader->of->error);
   }
   reader->rows = 0;
-  if (header->like_numbers == 0 || reader->o.header == CPB_HEADER_YES) return CPB_OK;
-  return cpb_file_fail(
-      error, CPB_WHY_TEXT_SEPARATOR, reader->source.path,
-      "its only line begins with numbers, but is not a row of %s: is the separator a different one?",
-      reader->format->name);
+  return header->like_numbers == 0 || reader->o.header == CPB_HEADER_YES ||
+         cpb_refuse(reader->of, CPB_WHY_TEXT_SEPARATOR,
+                    "its only line begins with numbers, but is not a row of %s: is the separator a "
+                    "different one?",
+                    reader->format->name);
 }
 
 /* Names are not numbers, except for columns numbered 0, 1, 2, .. after one without a name, which is how pandas writes
@@ -215,42 +189,32 @@ static void skip_byte_order_mark(cpb_line *line) {
 }
 
 /* "sep=;" is Excel's notation for the separator. */
-static cpb_status take_separator(cpb_reader *reader, cpb_error *error) {
+static bool take_separator(cpb_reader *reader) {
   text_state *state = reader->state;
   skip_byte_order_mark(&state->first);
   state->style = (cpb_field_style){.decimal_comma = reader->o.decimal_comma};
   if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
     state->style.separator = state->first.text[4];
-    return cpb_lines_next(&state->lines, &reader->source, &state->first, error);
+    return cpb_lines_next(&reader->lines, &reader->source, &state->first);
   }
   state->style.separator =
       cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
-  return CPB_OK;
+  return true;
 }
 
 /* The number of columns taken, and their names in their order. */
-static cpb_status set_columns(cpb_reader *reader, cpb_error *error) {
+static bool set_columns(cpb_reader *reader) {
   const text_state *state = reader->state;
   size_t named = reader->cols = reader->columns.taken;
   cpb_column_names_free(reader->names);
   reader->names = NULL;
-  if (state->names.count == 0) return CPB_OK;
+  if (state->names.count == 0) return true;
   const char **views = calloc(named, sizeof *views);
   for (size_t k = 0; views != NULL && k < reader->columns.in_file; k++)
     if (reader->columns.place[k] < named) views[reader->columns.place[k]] = cpb_texts_at(&state->names, k);
   bool whole = views != NULL && cpb_column_names_copy(views, named, &reader->names);
   free((void *)(uintptr_t)views);
-  return whole ? CPB_OK : cpb_fail_memory(error, "%zu names", named);
-}
-
-/* A first column without a name contains the ids, unless it is requested as numbers. */
-static cpb_status choose_columns(cpb_reader *reader, size_t fields, cpb_error *error) {
-  text_state *state = reader->state;
-  const char *first = cpb_texts_at(&state->names, 0);
-  bool unnamed = fields > 1 && first != NULL && *first == 0;
-  bool first_is_id = unnamed && reader->o.id_column == NULL && reader->o.columns == NULL;
-  return cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->source.path, &state->names,
-                            fields, error);
+  return whole || cpb_fail_memory(reader->of->error, "%zu names", named) == CPB_OK;
 }
 
 /* Text, and not a number with a typo; dates and times are text. */
@@ -288,71 +252,77 @@ static void skip_text_columns(cpb_reader *reader) {
   }
 }
 
-static cpb_status text_rewind(cpb_reader *reader, cpb_error *error) {
+static bool text_rewind(cpb_reader *reader) {
   text_state *state = reader->state;
-  cpb_lines_start(&state->lines, true);
+  cpb_lines_start(&reader->lines, true);
   cpb_texts_clear(&state->names);
-  cpb_status status = cpb_lines_next(&state->lines, &reader->source, &state->first, error);
-  if (status == CPB_OK && state->first.text != NULL) status = take_separator(reader, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_lines_next(&reader->lines, &reader->source, &state->first) ||
+      (state->first.text != NULL && !take_separator(reader)))
+    return false;
   if (state->first.text == NULL)
-    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
-                         "is empty: without a line there is no d");
+    return cpb_refuse(reader->of, CPB_WHY_FILE_EMPTY, "is empty: without a line there is no d");
   census count = count_fields(state->first, state->style);
   if (count.fields > CPB_COLS_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
-                         "line 1 has %llu fields, at most %d are read", (unsigned long long)count.fields,
-                         CPB_COLS_MAX);
-  if (is_header(reader, count))
-    status = take_first_row(reader, &count, error);
-  else if (count.numbers + count.empty < count.fields && !cpb_columns_are_chosen(&reader->o) &&
-           !reader->o.skip_text && reader->o.problem == NULL)
-    status = refuse_row_0(reader, error);
-  bool chosen = reader->columns.place != NULL; /* by an earlier pass, or by name */
-  if (status != CPB_OK || chosen) return status;
-  status = choose_columns(reader, (size_t)count.fields, error);
-  if (status != CPB_OK) return status;
+    return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "line 1 has %" PRIu64 " fields, at most %d are read",
+                      count.fields, CPB_COLS_MAX);
+  bool refused = count.numbers + count.empty < count.fields && !cpb_columns_are_chosen(&reader->o) &&
+                 !reader->o.skip_text && reader->o.problem == NULL;
+  if (is_header(reader, count) ? !take_first_row(reader, &count) : refused && !refuse_row_0(reader))
+    return false;
+  if (reader->columns.place != NULL) return true; /* chosen by an earlier pass, or by name */
+  /* a first column without a name contains the ids, unless it is requested as numbers */
+  const char *first = cpb_texts_at(&state->names, 0);
+  bool first_is_id = count.fields > 1 && first != NULL && *first == 0 && reader->o.id_column == NULL &&
+                     reader->o.columns == NULL;
+  if (!cpb_columns_choose(&reader->columns, &reader->o, first_is_id, reader->of, &state->names,
+                          (size_t)count.fields))
+    return false;
   if (reader->o.skip_text && reader->o.columns == NULL) skip_text_columns(reader);
-  return set_columns(reader, error);
+  return set_columns(reader);
 }
 
-static cpb_status text_open(cpb_reader *reader, cpb_error *error) {
+static bool text_open(cpb_reader *reader) {
   reader->state = calloc(1, sizeof(text_state));
-  if (reader->state == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof(text_state));
+  if (reader->state == NULL)
+    return cpb_fail_memory(reader->of->error, "%zu bytes", sizeof(text_state)) == CPB_OK;
   reader->dtype = CPB_F64;
-  return text_rewind(reader, error);
+  return text_rewind(reader);
 }
 
 static void text_close(cpb_reader *reader) {
   text_state *state = reader->state;
-  if (state != NULL) cpb_lines_free(&state->lines);
   if (state != NULL) cpb_texts_free(&state->names);
   free(state);
 }
 
-static cpb_status take_row(cpb_reader *reader, cpb_line *line, cpb_error *error) {
-  text_state *state = reader->state;
-  *line = state->first;
-  state->first = (cpb_line){NULL, 0};
-  return line->text != NULL ? CPB_OK : cpb_lines_next(&state->lines, &reader->source, line, error);
-}
-
-static cpb_status text_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+bool cpb_next_lines(cpb_reader *reader, size_t max_rows, cpb_view *block,
+                    bool (*take)(cpb_reader *reader, cpb_line *line),
+                    bool (*parse)(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers)) {
   size_t rows = 0, row_bytes = reader->cols * sizeof(double);
   for (; rows < max_rows; rows++) {
     cpb_line line;
-    cpb_status status = take_row(reader, &line, error);
-    if (status != CPB_OK) return status;
+    if (!take(reader, &line)) return false;
     if (line.text == NULL) break;
     size_t size = cpb_size_muladd(rows + 1, row_bytes, 0);
-    status = cpb_buffer_grow(&reader->buffer, size, rows * row_bytes, error);
+    if (!cpb_buffer_grow(&reader->buffer, size, rows * row_bytes, reader->of->error)) return false;
     double *numbers = (double *)(void *)(reader->buffer.bytes + rows * row_bytes);
-    if (status == CPB_OK) status = parse_line(reader, line, reader->next_row + rows, numbers, error);
-    if (status != CPB_OK) return status;
+    if (!parse(reader, line, reader->next_row + rows, numbers)) return false;
   }
-  if (rows < max_rows) reader->rows = reader->next_row + rows;
   *block = cpb_rows(reader->buffer.bytes, CPB_F64, rows, reader->cols);
-  return CPB_OK;
+  return true;
+}
+
+static bool take_row(cpb_reader *reader, cpb_line *line) {
+  text_state *state = reader->state;
+  *line = state->first;
+  state->first = (cpb_line){NULL, 0};
+  return line->text != NULL || cpb_lines_next(&reader->lines, &reader->source, line);
+}
+
+static bool text_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
+  if (!cpb_next_lines(reader, max_rows, block, take_row, parse_line)) return false;
+  if (block->rows < max_rows) reader->rows = reader->next_row + block->rows;
+  return true;
 }
 
 /* ---- writing ---- */
@@ -383,16 +353,15 @@ static void print_text(cpb_writer *writer, const char *text, char next) {
 }
 
 /* Unnamed columns are numbered, as in pandas. */
-static cpb_status text_begin(cpb_writer *writer, cpb_error *error) {
-  (void)error;
-  if (writer->columns == NULL && writer->rows_of == NULL) return CPB_OK;
+static bool text_begin(cpb_writer *writer) {
+  if (writer->columns == NULL && writer->rows_of == NULL) return true;
   if (writer->rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
   for (size_t j = 0; j < writer->cols; j++) {
     char digits[24];
     snprintf(digits, sizeof digits, "%zu", j);
     print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j));
   }
-  return CPB_OK;
+  return true;
 }
 
 static void print_number(cpb_writer *writer, const void *row, size_t j) {
@@ -424,12 +393,11 @@ static void print_row(cpb_writer *writer, const void *row, bool first) {
   }
 }
 
-static cpb_status text_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
+static bool text_select(cpb_reader *reader, const char *const *names, size_t count) {
   const text_state *state = reader->state;
-  cpb_status status =
-      cpb_columns_select(&reader->columns, names, count, reader->source.path, &state->names, error);
+  bool done = cpb_columns_select(&reader->columns, names, count, reader->of, &state->names);
   reader->cols = reader->columns.taken;
-  return status == CPB_OK ? set_columns(reader, error) : status;
+  return done && set_columns(reader);
 }
 
 static void text_describe(const cpb_reader *reader, cpb_file_info *info) {

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "io/file_fail.h"
 #include "io/format.h"
 
 /* TARGET.capball, or TARGET:SET.capball with % for each / of the set, which was used before 0.3 for a set of an HDF5
@@ -30,16 +30,11 @@ static char *name_seal(const char *target, const char *set, cpb_error *error) {
   return name;
 }
 
-static bool is_regular(const char *path) {
-  struct stat facts;
-  return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-}
-
 /* The seal of the file after following all links; *name is NULL if the file cannot have a seal. */
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
   errno = 0;
   *name = NULL;
-  char *real = is_regular(file) ? realpath(file, NULL) : NULL;
+  char *real = cpb_is_regular(file) ? realpath(file, NULL) : NULL;
   if (real == NULL) return errno == ENOMEM ? cpb_fail_memory(error, "a name") : CPB_OK;
   *name = name_seal(real, NULL, error);
   free(real);
@@ -50,7 +45,7 @@ static cpb_status read_beside(const cpb_reader *reader, cpb_buffer *text, size_t
                               cpb_error *error) {
   const char *called;
   cpb_status status = find_beside(reader->file, name, error);
-  if (status != CPB_OK || *name == NULL || !is_regular(*name)) return status;
+  if (status != CPB_OK || *name == NULL || !cpb_is_regular(*name)) return status;
   return cpb_read_whole(*name, text, length, &called, error);
 }
 
@@ -58,11 +53,13 @@ cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *l
                            cpb_error *error) {
   *length = 0;
   *name = NULL;
+  cpb_error unused;
+  if (error == NULL) error = &unused;
   if (cpb_input_passes_once(&reader->source)) return CPB_OK;
   if (reader->format->seal == NULL) return read_beside(reader, text, length, name, error);
   *name = strdup(reader->path);
   if (*name == NULL) return cpb_fail_memory(error, "a name");
-  return reader->format->seal(reader, text, length, error);
+  return reader->format->seal(reader, text, length, error) ? CPB_OK : error->status;
 }
 
 static cpb_status store_beside(const char *file, const char *text, cpb_error *error) {
@@ -80,11 +77,13 @@ cpb_status cpb_seal_store(const char *path, const char *text, cpb_error *error) 
   const cpb_format *format;
   char *file = NULL;
   const char *set;
+  cpb_error unused;
+  if (error == NULL) error = &unused;
   cpb_status status = cpb_format_find(path, NULL, &format, &file, &set, error);
-  if (status == CPB_OK)
-    status = format->store_seal != NULL
-                 ? format->store_seal(file, set == NULL ? format->default_set : set, text, error)
-                 : store_beside(file, text, error);
+  if (status == CPB_OK && format->store_seal == NULL) status = store_beside(file, text, error);
+  if (status == CPB_OK && format->store_seal != NULL &&
+      !format->store_seal(file, set == NULL ? format->default_set : set, text, error))
+    status = error->status;
   free(file);
   return status;
 }
@@ -92,52 +91,52 @@ cpb_status cpb_seal_store(const char *path, const char *text, cpb_error *error) 
 CPB_DEFAULTS(cpb_writer_options, .size = sizeof(cpb_writer_options), .dtype = CPB_F32,
              .rows = CPB_ROWS_UNKNOWN)
 
-static cpb_status check_dtype(const cpb_writer *writer, cpb_error *error) {
-  if (cpb_dtype_size(writer->dtype) == 0) return cpb_fail_unknown_dtype(error, "file", writer->dtype);
-  if ((writer->format->dtypes & 1u << writer->dtype) == 0)
-    return cpb_file_fail(error, CPB_WHY_FILE_DTYPE, writer->file, "%s files cannot hold %s",
-                         writer->format->name, cpb_dtype_name(writer->dtype));
-  return CPB_OK;
+static bool check_dtype(const cpb_writer *writer) {
+  if (cpb_dtype_size(writer->dtype) == 0)
+    return cpb_fail_unknown_dtype(writer->of.error, "file", writer->dtype) == CPB_OK;
+  return (writer->format->dtypes & 1u << writer->dtype) != 0 ||
+         cpb_refuse(&writer->of, CPB_WHY_FILE_DTYPE, "%s files cannot hold %s", writer->format->name,
+                    cpb_dtype_name(writer->dtype));
 }
 
-static cpb_status check_stream(const cpb_writer *writer, cpb_error *error) {
+static bool check_stream(const cpb_writer *writer) {
   if (!writer->format->streams_out)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, writer->whole.path, "%s cannot be written to a pipe",
-                         writer->format->name);
-  if (writer->format->header != NULL && writer->rows == CPB_ROWS_UNKNOWN)
-    return cpb_file_fail(error, CPB_WHY_PIPE_COUNT, writer->whole.path,
-                         "the header of %s counts the rows: in a pipe their number must be known first",
-                         writer->format->name);
-  return CPB_OK;
-}
-
-static cpb_status check_unpacked(const char *path, cpb_error *error) {
-  if (cpb_unpacked_length(path) == strlen(path)) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_PACKED_OUT, path,
-                       "compressed files can only be read; write to a pipe and compress its output");
+    return cpb_refuse(&writer->of, CPB_WHY_PIPE_FORMAT, "%s cannot be written to a pipe",
+                      writer->format->name);
+  return writer->format->header == NULL || writer->rows != CPB_ROWS_UNKNOWN ||
+         cpb_refuse(&writer->of, CPB_WHY_PIPE_COUNT,
+                    "the header of %s counts the rows: in a pipe their number must be known first",
+                    writer->format->name);
 }
 
 /* The seal of a pipe could not be found again. */
-static cpb_status begin_seal(cpb_writer *writer, cpb_error *error) {
+static bool begin_seal(cpb_writer *writer) {
   if (writer->whole.stream) writer->seal = NULL;
-  if (writer->seal == NULL) return CPB_OK;
+  if (writer->seal == NULL) return true;
   bool text = writer->format->print != NULL;
   cpb_dtype read = text ? CPB_F64 : writer->dtype;
-  cpb_status status =
-      text ? cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error) : CPB_OK;
-  return status == CPB_OK ? writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error)
-                          : status;
+  cpb_error *error = writer->of.error;
+  return (!text || cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error)) &&
+         writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error) == CPB_OK;
 }
 
-static cpb_status open_file(cpb_writer *writer, const char *path, const char *format, cpb_error *error) {
-  cpb_status status = cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error);
-  if (status == CPB_OK) status = check_unpacked(writer->file, error);
-  if (status == CPB_OK) status = check_dtype(writer, error);
-  if (status == CPB_OK) status = cpb_whole_open(writer->file, &writer->whole, error);
-  if (status == CPB_OK && writer->whole.stream) status = check_stream(writer, error);
-  if (status == CPB_OK) status = begin_seal(writer, error);
-  if (status == CPB_OK && writer->format->begin != NULL) status = writer->format->begin(writer, error);
-  return status;
+static bool open_file(cpb_writer *writer, const char *path, const char *format) {
+  cpb_error *error = writer->of.error;
+  if (cpb_format_find(path, format, &writer->format, &writer->file, &writer->set, error) != CPB_OK)
+    return false;
+  writer->of.path = writer->file;
+  if (cpb_unpacked_length(writer->file) < strlen(writer->file))
+    return cpb_refuse(&writer->of, CPB_WHY_PACKED_OUT,
+                      "compressed files can only be read; write to a pipe and compress its output");
+  if (!check_dtype(writer) || cpb_whole_open(writer->file, &writer->whole, error) != CPB_OK) return false;
+  writer->of.path = writer->whole.path;
+  return (!writer->whole.stream || check_stream(writer)) && begin_seal(writer) &&
+         (writer->format->begin == NULL || writer->format->begin(writer));
+}
+
+/* Begins a call that may fail; its status is that of the error returned. */
+static cpb_error *begin(cpb_writer *writer, cpb_error *error) {
+  return writer->of.error = error != NULL ? error : &writer->unwanted;
 }
 
 static const cpb_reader *with_ids(const cpb_reader *reader) {
@@ -155,6 +154,7 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
     return cpb_fail_count(error, "cols", options->cols, "cols must be 1 .. %d", INT32_MAX);
   cpb_writer *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
+  begin(opened, error);
   opened->dtype = options->dtype;
   opened->cols = options->cols;
   opened->rows = options->rows;
@@ -163,11 +163,12 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   opened->cells_of = with_ids(options->cells_of);
   opened->seal = options->seal;
   opened->whole.fd = opened->whole.kept = -1;
-  status = open_file(opened, path, options->format, error);
-  if (status == CPB_OK)
+  if (open_file(opened, path, options->format)) {
     *writer = opened;
-  else
-    cpb_writer_free(opened);
+    return CPB_OK;
+  }
+  status = opened->of.error->status;
+  cpb_writer_free(opened);
   return status;
 }
 
@@ -191,47 +192,49 @@ static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, 
 }
 
 /* Prints each row and passes it to the seal as it will be read back. */
-static cpb_status print_rows(cpb_writer *writer, cpb_view rows, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+static bool print_rows(cpb_writer *writer, cpb_view rows) {
+  cpb_view parsed = cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols);
+  for (size_t i = 0; i < rows.rows; i++) {
     uint64_t number = writer->appended + i;
     writer->format->print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
-    if (writer->seal != NULL)
-      status = show(writer, number, cpb_rows(writer->parsed.bytes, CPB_F64, 1, rows.cols), error);
-    if (status == CPB_OK) status = cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
+    if ((writer->seal != NULL && show(writer, number, parsed, writer->of.error) != CPB_OK) ||
+        !cpb_writer_flush(writer, CPB_PIECE_BYTES))
+      return false;
   }
-  return status;
+  return true;
 }
 
 /* The rows in the type of the file, one after the other. */
-static cpb_status convert(cpb_writer *writer, cpb_view *rows, cpb_error *error) {
+static bool convert(cpb_writer *writer, cpb_view *rows) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  if (rows->dtype == writer->dtype && rows->stride == rows->cols) return CPB_OK;
-  cpb_status status = cpb_buffer_reserve(&writer->converted, rows->rows * row_bytes, 0, error);
-  for (size_t i = 0; i < rows->rows && status == CPB_OK; i++) {
+  if (rows->dtype == writer->dtype && rows->stride == rows->cols) return true;
+  if (!cpb_buffer_reserve(&writer->converted, rows->rows * row_bytes, 0, writer->of.error)) return false;
+  for (size_t i = 0; i < rows->rows; i++) {
     cpb_view row = cpb_view_slice(*rows, i, 1);
-    size_t fit =
-        cpb_convert(row.data, row.dtype, writer->converted.bytes + i * row_bytes, writer->dtype, row.cols);
-    unsigned long long number = writer->appended + i;
+    unsigned char *to = writer->converted.bytes + i * row_bytes;
+    size_t fit = cpb_convert(row.data, row.dtype, to, writer->dtype, row.cols);
+    uint64_t number = writer->appended + i;
     if (fit < row.cols)
-      status = cpb_file_fail_row(error, CPB_WHY_ROW_RANGE, writer->whole.path, number,
-                                 "row %llu, column %zu: %.17g does not fit in %s", number, fit,
-                                 cpb_view_at(row, 0, fit), cpb_dtype_name(writer->dtype));
+      return cpb_refuse_row(&writer->of, number, CPB_WHY_ROW_RANGE,
+                            "row %" PRIu64 ", column %zu: %.17g does not fit in %s", number, fit,
+                            cpb_view_at(row, 0, fit), cpb_dtype_name(writer->dtype));
   }
   *rows = cpb_rows(writer->converted.bytes, writer->dtype, rows->rows, rows->cols);
-  return status;
+  return true;
 }
 
-static cpb_status append_piece(cpb_writer *writer, cpb_view rows, cpb_error *error) {
+static bool append_piece(cpb_writer *writer, cpb_view rows) {
   bool text = writer->format->print != NULL;
-  cpb_status status = convert(writer, &rows, error);
-  if (status == CPB_OK && writer->seal != NULL && !text) status = show(writer, writer->appended, rows, error);
-  if (status == CPB_OK) status = (text ? print_rows : writer->format->append)(writer, rows, error);
-  if (status == CPB_OK) writer->appended += rows.rows;
-  return status;
+  if (!convert(writer, &rows) ||
+      (writer->seal != NULL && !text && show(writer, writer->appended, rows, writer->of.error) != CPB_OK) ||
+      !(text ? print_rows : writer->format->append)(writer, rows))
+    return false;
+  writer->appended += rows.rows;
+  return true;
 }
 
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  error = begin(writer, error);
   if (writer->committed || writer->broken)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
@@ -239,16 +242,15 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
   if (status != CPB_OK) return status;
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
   size_t most = row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1;
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += most) {
+  for (size_t first = 0; first < block.rows && !writer->broken; first += most) {
     size_t count = block.rows - first < most ? block.rows - first : most;
-    status = append_piece(writer, cpb_view_slice(block, first, count), error);
+    writer->broken = !append_piece(writer, cpb_view_slice(block, first, count));
   }
-  writer->broken = status != CPB_OK;
-  return status;
+  return writer->broken ? error->status : CPB_OK;
 }
 
 bool cpb_writer_random_access(const cpb_writer *writer) {
-  return writer->format->at != NULL && !writer->whole.stream && writer->rows != CPB_ROWS_UNKNOWN;
+  return writer->format->fixed && !writer->whole.stream && writer->rows != CPB_ROWS_UNKNOWN;
 }
 
 cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
@@ -310,28 +312,27 @@ static cpb_status publish(cpb_writer *writer, cpb_error *error) {
   return status;
 }
 
-static cpb_status complete(cpb_writer *writer, cpb_error *error) {
+static bool complete(cpb_writer *writer) {
   uint64_t written = writer->appended + atomic_load(&writer->placed);
-  if (writer->broken)
-    return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, writer->whole.path, "a write before failed");
+  if (writer->broken) return cpb_refuse(&writer->of, CPB_WHY_WRITER_BROKEN, "a write before failed");
   if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
-    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path, "%llu row%s promised, %llu written",
-                         (unsigned long long)writer->rows, writer->rows == 1 ? " was" : "s were",
-                         (unsigned long long)written);
-  cpb_status status = cpb_writer_flush(writer, 1, error);
-  if (status == CPB_OK && writer->seal != NULL)
-    status = writer->seal->text(writer->seal, written, &writer->seal_text, error);
-  if (status == CPB_OK && writer->format->finish != NULL) status = writer->format->finish(writer, error);
-  return status == CPB_OK ? publish(writer, error) : status;
+    return cpb_refuse(&writer->of, CPB_WHY_ROWS_BEYOND, "%" PRIu64 " row%s promised, %" PRIu64 " written",
+                      writer->rows, writer->rows == 1 ? " was" : "s were", written);
+  cpb_error *error = writer->of.error;
+  return cpb_writer_flush(writer, 1) &&
+         (writer->seal == NULL ||
+          writer->seal->text(writer->seal, written, &writer->seal_text, error) == CPB_OK) &&
+         (writer->format->finish == NULL || writer->format->finish(writer)) &&
+         publish(writer, error) == CPB_OK;
 }
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
+  error = begin(writer, error);
   if (writer->committed)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path, "is committed already");
-  cpb_status status = complete(writer, error);
-  writer->broken = status != CPB_OK;
-  writer->committed = status == CPB_OK;
-  return status;
+  writer->committed = complete(writer);
+  writer->broken = !writer->committed;
+  return writer->committed ? CPB_OK : error->status;
 }
 
 void cpb_writer_free(cpb_writer *writer) {

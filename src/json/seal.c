@@ -29,12 +29,11 @@ typedef struct sealing {
 } sealing;
 
 static cpb_status print(const cpb_seal_facts *facts, char **text, cpb_error *error) {
-  char fingerprint[17], hash[33];
+  char hash[33];
   cpb_text l = {0};
-  snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, facts->fingerprint);
   snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, facts->hash[0], facts->hash[1]);
   cpb_json_put_kind(&l, "seal", VERSION);
-  cpb_json_put(&l, "fingerprint", "s", fingerprint);
+  cpb_json_put(&l, "fingerprint", "x", facts->fingerprint);
   cpb_json_put(&l, "role", "s", role_names[facts->role]);
   cpb_json_put(&l, "radius", "f", facts->radius);
   cpb_json_put(&l, "rows", "I", (uint64_t)facts->rows);
