@@ -210,7 +210,7 @@ enum { BLOCKS_PER_SHARE = 64, SHARES_MAX = 64, CHUNK_BYTES = 1 << 15 };
 
 typedef struct scan {
   const cpb_estimator *e;
-  cpb_nibble_loop *loop;
+  const cpb_sketch_loops *loops;
   const cpb_estimator_query *asked;
   size_t count, k;
   size_t shares, per_share, per_chunk; /* blocks */
@@ -257,7 +257,7 @@ static void scan_chunk(scan *s, size_t share, size_t block, size_t blocks) {
     job.found = found;
     job.context = &l;
     for (size_t q = 0; q < job.queries; q++) job.query[q] = query_of(&s->asked[first + q], limits[first + q]);
-    s->loop(&job);
+    s->loops->nibbles(&job);
     for (size_t q = 0; q < job.queries; q++) limits[first + q] = job.query[q].limit;
   }
 }
@@ -282,7 +282,7 @@ static void settle(const scan *s, size_t query, cpb_ranked *entries) {
 
 bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *asked, size_t count, size_t k,
                            cpb_ranked *entries, const cpb_exec *exec) {
-  scan s = {.e = e, .loop = cpb_nibble_loop_here(), .asked = asked, .count = count, .k = k};
+  scan s = {.e = e, .loops = cpb_sketch_loops_here(), .asked = asked, .count = count, .k = k};
   size_t threads = cpb_exec_threads(exec), most = e->blocks / BLOCKS_PER_SHARE + 1;
   s.shares = threads < most ? threads : most;
   if (s.shares > SHARES_MAX) s.shares = SHARES_MAX;
@@ -328,7 +328,7 @@ void cpb_estimator_all(const cpb_estimator *e, const cpb_estimator_query *asked,
   job.query[0] = query_of(asked, INFINITY);
   job.found = copy_block;
   job.context = &c;
-  cpb_nibble_loop_here()(&job);
+  cpb_sketch_loops_here()->nibbles(&job);
 }
 
 /* ---- what is known about a distance ---- */

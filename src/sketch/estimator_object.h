@@ -5,7 +5,7 @@
 
 #include "capball/advanced/estimator.h"
 #include "core/best.h"
-#include "sketch/nibble_scan.h"
+#include "sketch/sketch_loops.h"
 #include "sketch/sketch_object.h"
 
 struct cpb_estimator {

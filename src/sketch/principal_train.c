@@ -13,7 +13,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/levels.h"
-#include "sketch/levels_loop.h"
+#include "sketch/sketch_loops.h"
 #include "sketch/principal.h"
 
 enum {
@@ -156,7 +156,7 @@ typedef struct approximation {
 static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *code) {
   cpb_loops_here()->narrow(row, n, c);
   cpb_levels_chosen chosen;
-  cpb_levels_loop_here()(
+  cpb_sketch_loops_here()->levels(
       &(cpb_levels_job){.c = c, .rows = 1, .n = n, .bits_per = bits_per, .codes = code, .chosen = &chosen});
   double f = chosen.along > 0 ? chosen.c2 / chosen.along : 0;
   for (size_t k = 0; k < n; k++) row[k] = f * cpb_level_at(code, bits_per, k);
