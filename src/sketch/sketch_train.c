@@ -364,15 +364,13 @@ static cpb_status train_all(training *t) {
 
 static cpb_status train_worst(training *t) {
   cpb_sketch_options shape = t->sketch->options;
-  cpb_bit_columns bits = {0};
+  cpb_bit_columns bits = cpb_bit_columns_new(&t->memory, 1, t->x.rows);
   bool stuck = false;
   shape.bits = 1;
   shape.curve_count = 0;
   cpb_sketch *one = cpb_sketch_room(&shape);
-  cpb_status status = CPB_OK;
-  if (one == NULL || !cpb_bit_columns_new(&bits, 1, t->x.rows))
-    status = cpb_fail_memory(t->error, "the training of a sketch");
-  if (status == CPB_OK) status = measure(t, t->x);
+  cpb_status status = one == NULL || t->memory.failed ? cpb_fail_memory(t->error, "the training of a sketch")
+                                                      : measure(t, t->x);
   if (status == CPB_OK) status = remember(t);
   for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
   while (status == CPB_OK && !t->report.settled && t->report.steps < t->o->max_steps) {
@@ -387,7 +385,6 @@ static cpb_status train_worst(training *t) {
   }
   cpb_sketch_pack(t->sketch, 0, t->bits);
   cpb_sketch_free(one);
-  cpb_bit_columns_free(&bits);
   return status;
 }
 
@@ -427,7 +424,8 @@ static bool allocate_bits(training *t) {
   size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
   t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
   t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
-  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && !t->memory.failed;
+  t->columns = cpb_bit_columns_new(&t->memory, t->bits, t->x.rows);
+  return !t->memory.failed;
 }
 
 static bool allocate(training *t) {
@@ -442,12 +440,6 @@ static bool allocate(training *t) {
   t->worst = cpb_memory_zeros(m, t->bits, sizeof *t->worst);
   t->partner = cpb_memory_zeros(m, t->bits, sizeof *t->partner);
   return allocate_bits(t) && t->sketch != NULL;
-}
-
-static void release(training *t) {
-  cpb_bit_columns_free(&t->columns);
-  cpb_memory_free(&t->memory);
-  cpb_map_free(t->map);
 }
 
 static cpb_status train(training *t) {
@@ -490,7 +482,8 @@ static cpb_status train_normals(cpb_view sample, const cpb_sketch_training *opti
                                  ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
                                  : options->tolerance};
   cpb_status status = allocate(&t) ? train(&t) : cpb_fail_memory(error, "the training of a sketch");
-  release(&t);
+  cpb_memory_free(&t.memory);
+  cpb_map_free(t.map);
   if (status != CPB_OK) {
     cpb_sketch_free(t.sketch);
     return status;
@@ -533,6 +526,6 @@ cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketc
   cpb_status status =
       allocate_bits(&t) ? measure(&t, x) : cpb_fail_memory(error, "the bits of %zu rows", x.rows);
   if (status == CPB_OK) *point = t.now;
-  release(&t);
+  cpb_memory_free(&t.memory);
   return status;
 }
