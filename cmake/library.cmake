@@ -7,8 +7,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
   set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/nibbles_avx2.c src/sketch/levels_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/nibbles_avx512.c src/sketch/levels_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
+  set_source_files_properties(src/sketch/sketch_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(src/sketch/sketch_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
@@ -23,7 +23,7 @@ set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fvect-cost-model=dynamic>)
 file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/levels_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/nibbles_*.c ${PROJECT_SOURCE_DIR}/src/sketch/estimator.c
+  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/sketch/estimator.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
   ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -38,7 +38,7 @@ list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/index/index_search.c)
 list(APPEND CPB_COMPACT ${sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
-    ${PROJECT_SOURCE_DIR}/src/sketch/levels_loop.c)
+    ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c)
   list(APPEND CPB_COMPACT ${sources})
 endif()
 set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)

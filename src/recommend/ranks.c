@@ -195,7 +195,6 @@ static void new_contest(measurement *m, cpb_engine engine, size_t form) {
     atomic_store(&m->no_memory, true);
     return;
   }
-  memset(c->panels, 0, columns * m->cols * sizeof *c->panels);
   for (size_t i = 0; i < columns; i++) c->thresholds[i] = INFINITY;
   pack_queries(m, c, coded);
 }

@@ -1,6 +1,5 @@
 #include "sketch/bit_columns.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "sketch/code_groups.h"
@@ -9,20 +8,12 @@ enum { SIDE = 64 };
 
 static size_t panels_of(size_t bits) { return (bits + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS; }
 
-bool cpb_bit_columns_new(cpb_bit_columns *c, size_t bits, size_t rows) {
-  size_t words = (rows + SIDE - 1) / SIDE, groups = cpb_code_group_count(bits);
-  size_t group_bytes = groups * CPB_CODE_GROUP * words * sizeof(uint64_t);
-  *c = (cpb_bit_columns){.bits = bits};
-  c->codes = calloc(words * SIDE * panels_of(bits), sizeof *c->codes);
-  c->groups = aligned_alloc(64, group_bytes == 0 ? 64 : group_bytes);
-  if (c->codes == NULL || c->groups == NULL) return false;
-  memset(c->groups, 0, group_bytes);
-  return true;
-}
-
-void cpb_bit_columns_free(cpb_bit_columns *c) {
-  free(c->codes);
-  free(c->groups);
+cpb_bit_columns cpb_bit_columns_new(cpb_memory *memory, size_t bits, size_t rows) {
+  size_t words = (rows + SIDE - 1) / SIDE, columns = cpb_code_group_count(bits) * CPB_CODE_GROUP;
+  return (cpb_bit_columns){.bits = bits,
+                           .codes =
+                               cpb_memory_zeros(memory, words * SIDE, panels_of(bits) * sizeof(uint64_t)),
+                           .groups = cpb_memory_lines(memory, columns, words * sizeof(uint64_t))};
 }
 
 /* Bit j of word i becomes bit i of word j: swaps halves, then quarters, .. */

@@ -2,6 +2,7 @@
 #ifndef CPB_SKETCH_BIT_COLUMNS_H
 #define CPB_SKETCH_BIT_COLUMNS_H
 
+#include "core/memory.h"
 #include "sketch/sketch_object.h"
 
 typedef struct cpb_bit_columns {
@@ -10,9 +11,8 @@ typedef struct cpb_bit_columns {
   uint64_t *groups;         /* the columns in the layout of the Hamming loop */
 } cpb_bit_columns;
 
-/* Allocates the bits of at most `rows` rows; false if out of memory. */
-bool cpb_bit_columns_new(cpb_bit_columns *columns, size_t bits, size_t rows);
-void cpb_bit_columns_free(cpb_bit_columns *columns);
+/* The bits of at most `rows` rows, in this memory. */
+cpb_bit_columns cpb_bit_columns_new(cpb_memory *memory, size_t bits, size_t rows);
 
 /* Computes the bits of these rows. */
 cpb_status cpb_bit_columns_fill(cpb_bit_columns *columns, const cpb_sketch *sketch, cpb_view x,

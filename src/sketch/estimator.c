@@ -15,11 +15,7 @@
 /* ---- codes ---- */
 
 void cpb_estimator_free(cpb_estimator *e) {
-  if (e == NULL) return;
-  free(e->codes);
-  free(e->factors);
-  free(e->error);
-  free(e->v2);
+  if (e != NULL) cpb_memory_free(&e->memory);
   free(e);
 }
 
@@ -66,14 +62,11 @@ static cpb_status take_codes(cpb_estimator *e, cpb_view codes, cpb_error *error)
 
 static bool allocate(cpb_estimator *e) {
   size_t rows = e->blocks * CPB_SCAN_ROWS;
-  e->codes = aligned_alloc(64, rows * e->bytes + 64);
-  e->factors = aligned_alloc(64, rows * 2 * sizeof(float) + 64);
-  e->error = malloc((rows + 1) * sizeof(float));
-  e->v2 = malloc((rows + 1) * sizeof(float));
-  if (e->codes == NULL || e->factors == NULL || e->error == NULL || e->v2 == NULL) return false;
-  memset(e->codes, 0, rows * e->bytes);
-  memset(e->factors, 0, rows * 2 * sizeof(float));
-  return true;
+  e->codes = cpb_memory_lines(&e->memory, rows, e->bytes);
+  e->factors = cpb_memory_lines(&e->memory, rows, 2 * sizeof(float));
+  e->error = cpb_memory_take(&e->memory, rows, sizeof(float));
+  e->v2 = cpb_memory_take(&e->memory, rows, sizeof(float));
+  return !e->memory.failed;
 }
 
 static cpb_status check(const cpb_sketch *sketch, cpb_view codes, cpb_error *error) {
@@ -210,7 +203,7 @@ enum { BLOCKS_PER_SHARE = 64, SHARES_MAX = 64, CHUNK_BYTES = 1 << 15 };
 
 typedef struct scan {
   const cpb_estimator *e;
-  cpb_nibble_loop *loop;
+  const cpb_sketch_loops *loops;
   const cpb_estimator_query *asked;
   size_t count, k;
   size_t shares, per_share, per_chunk; /* blocks */
@@ -257,7 +250,7 @@ static void scan_chunk(scan *s, size_t share, size_t block, size_t blocks) {
     job.found = found;
     job.context = &l;
     for (size_t q = 0; q < job.queries; q++) job.query[q] = query_of(&s->asked[first + q], limits[first + q]);
-    s->loop(&job);
+    s->loops->nibbles(&job);
     for (size_t q = 0; q < job.queries; q++) limits[first + q] = job.query[q].limit;
   }
 }
@@ -282,17 +275,18 @@ static void settle(const scan *s, size_t query, cpb_ranked *entries) {
 
 bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *asked, size_t count, size_t k,
                            cpb_ranked *entries, const cpb_exec *exec) {
-  scan s = {.e = e, .loop = cpb_nibble_loop_here(), .asked = asked, .count = count, .k = k};
+  scan s = {.e = e, .loops = cpb_sketch_loops_here(), .asked = asked, .count = count, .k = k};
   size_t threads = cpb_exec_threads(exec), most = e->blocks / BLOCKS_PER_SHARE + 1;
   s.shares = threads < most ? threads : most;
   if (s.shares > SHARES_MAX) s.shares = SHARES_MAX;
   s.per_share = (e->blocks + s.shares - 1) / s.shares;
   s.per_chunk = CHUNK_BYTES / (CPB_SCAN_ROWS * (e->bytes + 2 * sizeof(float))) + 1;
   size_t all = s.shares * count;
-  cpb_ranked *own = malloc(all * k * sizeof *own);
-  s.best = malloc(all * sizeof *s.best);
-  s.limits = malloc(all * sizeof *s.limits);
-  bool ready = own != NULL && s.best != NULL && s.limits != NULL;
+  cpb_memory memory = {0};
+  cpb_ranked *own = cpb_memory_take(&memory, all, k * sizeof *own);
+  s.best = cpb_memory_take(&memory, all, sizeof *s.best);
+  s.limits = cpb_memory_take(&memory, all, sizeof *s.limits);
+  bool ready = !memory.failed;
   if (ready) {
     for (size_t i = 0; i < all; i++) {
       s.best[i] = (cpb_best){k, 0, own + i * k};
@@ -301,9 +295,7 @@ bool cpb_estimator_nearest(const cpb_estimator *e, const cpb_estimator_query *as
     cpb_exec_run(exec, s.shares, scan_share, &s);
     for (size_t q = 0; q < count; q++) settle(&s, q, entries + q * k);
   }
-  free(own);
-  free(s.best);
-  free(s.limits);
+  cpb_memory_free(&memory);
   return ready;
 }
 
@@ -328,7 +320,7 @@ void cpb_estimator_all(const cpb_estimator *e, const cpb_estimator_query *asked,
   job.query[0] = query_of(asked, INFINITY);
   job.found = copy_block;
   job.context = &c;
-  cpb_nibble_loop_here()(&job);
+  cpb_sketch_loops_here()->nibbles(&job);
 }
 
 /* ---- what is known about a distance ---- */

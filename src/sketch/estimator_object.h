@@ -5,7 +5,8 @@
 
 #include "capball/advanced/estimator.h"
 #include "core/best.h"
-#include "sketch/nibble_scan.h"
+#include "core/memory.h"
+#include "sketch/sketch_loops.h"
 #include "sketch/sketch_object.h"
 
 struct cpb_estimator {
@@ -16,6 +17,7 @@ struct cpb_estimator {
   float *factors;  /* .. and has the estimate FLT_MAX */
   float *error;    /* e of each row */
   float *v2;       /* |v|^2 of each row, exact */
+  cpb_memory memory;
 };
 
 /* A query, w = (q-m)/s. */

@@ -15,7 +15,7 @@
 #include "geometry/t1_embed.h"
 #include "loop/block_product.h"
 #include "sketch/levels.h"
-#include "sketch/levels_loop.h"
+#include "sketch/sketch_loops.h"
 
 enum { FLOATS_PER_BLOCK = 1 << 15, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
 
@@ -24,7 +24,6 @@ typedef struct encoding {
   const cpb_loops *loops;
   cpb_view x;
   uint8_t *codes;
-  cpb_levels_loop *choose;
   cpb_factor_form form;
   size_t n, columns; /* directions, and padded */
   float *center;     /* rounded; NULL: it is too far away for that */
@@ -199,14 +198,14 @@ static void encode_rows(block *b, size_t count) {
   const cpb_sketch_options *o = &e->sketch->options;
   for (size_t i = 0; i < count; i++) prepare_row(b, i);
   project(b, count);
-  e->choose(&(cpb_levels_job){.c = b->c,
-                              .rows = count,
-                              .n = e->n,
-                              .stride = e->columns,
-                              .bits_per = o->bits_per,
-                              .codes = code_at(b, 0),
-                              .code_stride = o->code_bytes,
-                              .chosen = b->chosen});
+  cpb_sketch_loops_here()->levels(&(cpb_levels_job){.c = b->c,
+                                                    .rows = count,
+                                                    .n = e->n,
+                                                    .stride = e->columns,
+                                                    .bits_per = o->bits_per,
+                                                    .codes = code_at(b, 0),
+                                                    .code_stride = o->code_bytes,
+                                                    .chosen = b->chosen});
   for (size_t i = 0; i < count; i++)
     if (b->length2[i] >= 0)
       write_factors(b, i);
@@ -279,7 +278,6 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                 .loops = cpb_loops_here(),
                 .x = x,
                 .codes = codes,
-                .choose = cpb_levels_loop_here(),
                 .form = cpb_factor_form_of(&sketch->options),
                 .n = cpb_sketch_directions(&sketch->options),
                 .columns = cpb_levels_padded(cpb_sketch_directions(&sketch->options))};

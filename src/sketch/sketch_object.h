@@ -3,6 +3,7 @@
 #define CPB_SKETCH_SKETCH_OBJECT_H
 
 #include "capball/sketch.h"
+#include "core/memory.h"
 #include "loop/table.h"
 
 struct cpb_sketch {
@@ -10,9 +11,10 @@ struct cpb_sketch {
   double *center;             /* d; 0 if the options have none */
   double *normals;            /* directions x (d+1) */
   cpb_sketch_point *curve;
-  double unit;   /* a power of two that scales s to about 1 */
-  double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
-  float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
+  double unit;       /* a power of two that scales s to about 1 */
+  double sigma;      /* unit s, in [1,2) except at the ends of the range of double */
+  float *panels;     /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
+  cpb_memory memory; /* of all but the curve */
 };
 
 static inline bool cpb_is_principal(const cpb_sketch *sketch) {

@@ -21,7 +21,7 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/bit_columns.h"
-#include "sketch/principal_train.h"
+#include "sketch/matrix.h"
 #include "sketch/sketch_train.h"
 
 enum {
@@ -45,18 +45,16 @@ typedef struct training {
   cpb_map *map;
   cpb_random random;
   size_t bits, width; /* width = d+1 */
-  size_t bits_padded, width_padded, rows_padded;
   cpb_bit_columns columns;
-  double *lean;     /* bits x bits */
-  double *normals;  /* rows_padded x width_padded: a padded copy for the tiles */
-  double *upright;  /* width x bits_padded: the transpose */
-  double *weights;  /* rows_padded x bits_padded: products, then w_ij */
-  double *moves;    /* rows_padded x width_padded: sum_j w_ij c_j */
-  double *kept;     /* bits x width: normals before the step */
-  double *self;     /* bits: sum_j w_ij g_ij */
-  uint64_t *column; /* scratch space of every task: words */
-  double *worst;    /* bits: the largest |lean| of each row, .. */
-  size_t *partner;  /* .. and its column */
+  double *lean;                /* bits x bits */
+  cpb_matrix normals, upright; /* bits x width: a copy of the normals, and its transpose */
+  cpb_matrix weights;          /* bits x bits: products, then w_ij */
+  cpb_matrix moves;            /* bits x width: sum_j w_ij c_j */
+  double *kept;                /* bits x width: normals before the step */
+  double *self;                /* bits: sum_j w_ij g_ij */
+  uint64_t *column;            /* scratch space of every task: words */
+  double *worst;               /* bits: the largest |lean| of each row, .. */
+  size_t *partner;             /* .. and its column */
   double strength, jitter, tolerance;
   cpb_sketch_point now;
   size_t curve_room;
@@ -196,60 +194,35 @@ static double weight(double lean, double product, double scale) {
   return cpb_tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
 }
 
-static void weigh_row(training *t, size_t i, double *row) {
-  double scale = t->strength / (double)t->bits;
-  t->self[i] = 0;
-  for (size_t j = 0; j < t->bits; j++) {
-    double product = row[j];
-    row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
-    t->self[i] += row[j] * product;
-  }
-}
-
-/* c += a b: `rows` rows of a, `cols` columns of b and c, k terms each. */
-static void multiply(const training *t, size_t rows, size_t k, const double *a, size_t a_row, const double *b,
-                     size_t cols, double *c) {
-  cpb_product product = {.rows = rows,
-                         .cols = cols,
-                         .k = k,
-                         .a = a,
-                         .a_row = a_row,
-                         .a_k = 1,
-                         .b = b,
-                         .b_k = cols,
-                         .c = c,
-                         .c_row = cols};
-  cpb_product_add(t->loops, &product);
-}
-
-static void move_rows(void *arg, size_t task, size_t first, size_t count) {
+static void weigh_rows(void *arg, size_t task, size_t first, size_t count) {
   training *t = arg;
   (void)task;
-  double *weights = t->weights + first * t->bits_padded, *moves = t->moves + first * t->width_padded;
-  size_t rows = cpb_round_up(count, CPB_TILE_ROWS);
-  memset(weights, 0, rows * t->bits_padded * sizeof *weights);
-  memset(moves, 0, rows * t->width_padded * sizeof *moves);
-  multiply(t, rows, t->width, t->normals + first * t->width_padded, t->width_padded, t->upright,
-           t->bits_padded, weights);
-  for (size_t i = 0; i < count; i++) weigh_row(t, first + i, weights + i * t->bits_padded);
-  multiply(t, rows, t->bits, weights, t->bits_padded, t->normals, t->width_padded, moves);
+  double scale = t->strength / (double)t->bits;
   for (size_t i = first; i < first + count; i++) {
-    double *c = t->sketch->normals + i * t->width;
-    t->loops->axpby(1 + t->self[i], c, -1, t->moves + i * t->width_padded, c, t->width);
-    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, t->width * sizeof *c);
+    double *row = cpb_matrix_row(&t->weights, i);
+    t->self[i] = 0;
+    for (size_t j = 0; j < t->bits; j++) {
+      double product = row[j];
+      row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
+      t->self[i] += row[j] * product;
+    }
   }
 }
 
 static void move_all(training *t) {
+  size_t row = t->width * sizeof(double);
   for (size_t i = 0; i < t->bits; i++)
-    for (size_t k = 0; k < t->width; k++) {
-      double c = t->sketch->normals[i * t->width + k];
-      t->normals[i * t->width_padded + k] = c;
-      t->upright[k * t->bits_padded + i] = c;
-    }
-  memcpy(t->kept, t->sketch->normals, t->bits * t->width * sizeof *t->kept);
-  cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, move_rows, t};
-  cpb_blocks_run(&blocks, t->exec);
+    memcpy(cpb_matrix_row(&t->normals, i), t->sketch->normals + i * t->width, row);
+  memcpy(t->kept, t->sketch->normals, t->bits * row);
+  cpb_matrix_transpose(&t->normals, &t->upright);
+  cpb_matrix_product_symmetric(&t->normals, false, &t->upright, &t->weights, t->exec);
+  cpb_blocks_run(&(cpb_blocks){t->bits, NORMALS_PER_TASK, weigh_rows, t}, t->exec);
+  cpb_matrix_product(&t->weights, false, &t->normals, &t->moves, t->exec);
+  for (size_t i = 0; i < t->bits; i++) {
+    double *c = t->sketch->normals + i * t->width;
+    t->loops->axpby(1 + t->self[i], c, -1, cpb_matrix_row(&t->moves, i), c, t->width);
+    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, row);
+  }
   cpb_sketch_pack(t->sketch, 0, t->bits);
 }
 
@@ -391,15 +364,13 @@ static cpb_status train_all(training *t) {
 
 static cpb_status train_worst(training *t) {
   cpb_sketch_options shape = t->sketch->options;
-  cpb_bit_columns bits = {0};
+  cpb_bit_columns bits = cpb_bit_columns_new(&t->memory, 1, t->x.rows);
   bool stuck = false;
   shape.bits = 1;
   shape.curve_count = 0;
   cpb_sketch *one = cpb_sketch_room(&shape);
-  cpb_status status = CPB_OK;
-  if (one == NULL || !cpb_bit_columns_new(&bits, 1, t->x.rows))
-    status = cpb_fail_memory(t->error, "the training of a sketch");
-  if (status == CPB_OK) status = measure(t, t->x);
+  cpb_status status = one == NULL || t->memory.failed ? cpb_fail_memory(t->error, "the training of a sketch")
+                                                      : measure(t, t->x);
   if (status == CPB_OK) status = remember(t);
   for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
   while (status == CPB_OK && !t->report.settled && t->report.steps < t->o->max_steps) {
@@ -414,7 +385,6 @@ static cpb_status train_worst(training *t) {
   }
   cpb_sketch_pack(t->sketch, 0, t->bits);
   cpb_sketch_free(one);
-  cpb_bit_columns_free(&bits);
   return status;
 }
 
@@ -454,32 +424,22 @@ static bool allocate_bits(training *t) {
   size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
   t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
   t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
-  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && !t->memory.failed;
+  t->columns = cpb_bit_columns_new(&t->memory, t->bits, t->x.rows);
+  return !t->memory.failed;
 }
 
-/* Zeroed, because the padding of the matrices must be 0. */
 static bool allocate(training *t) {
-  size_t longer = t->bits > t->width ? t->bits : t->width, number = sizeof(double);
+  size_t longer = t->bits > t->width ? t->bits : t->width;
   cpb_memory *m = &t->memory;
-  t->rows_padded = cpb_round_up(t->bits, CPB_TILE_ROWS);
-  t->bits_padded = cpb_round_up(t->bits, CPB_TILE_COLS);
-  t->width_padded = cpb_round_up(t->width, CPB_TILE_COLS);
-  size_t most = t->rows_padded > t->bits_padded ? t->rows_padded : t->bits_padded;
-  t->normals = cpb_memory_zeros(m, most, t->width_padded * number);
-  t->upright = cpb_memory_zeros(m, t->width, t->bits_padded * number);
-  t->weights = cpb_memory_zeros(m, t->rows_padded, t->bits_padded * number);
-  t->moves = cpb_memory_zeros(m, t->rows_padded, t->width_padded * number);
-  t->kept = cpb_memory_zeros(m, t->bits, t->width * number);
-  t->self = cpb_memory_zeros(m, longer, number);
-  t->worst = cpb_memory_zeros(m, t->bits, number);
+  t->normals = cpb_matrix_new(m, t->bits, t->width);
+  t->upright = cpb_matrix_new(m, t->width, t->bits);
+  t->weights = cpb_matrix_new(m, t->bits, t->bits);
+  t->moves = cpb_matrix_new(m, t->bits, t->width);
+  t->kept = cpb_memory_zeros(m, t->bits, t->width * sizeof *t->kept);
+  t->self = cpb_memory_zeros(m, longer, sizeof *t->self);
+  t->worst = cpb_memory_zeros(m, t->bits, sizeof *t->worst);
   t->partner = cpb_memory_zeros(m, t->bits, sizeof *t->partner);
   return allocate_bits(t) && t->sketch != NULL;
-}
-
-static void release(training *t) {
-  cpb_bit_columns_free(&t->columns);
-  cpb_memory_free(&t->memory);
-  cpb_map_free(t->map);
 }
 
 static cpb_status train(training *t) {
@@ -522,7 +482,8 @@ static cpb_status train_normals(cpb_view sample, const cpb_sketch_training *opti
                                  ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
                                  : options->tolerance};
   cpb_status status = allocate(&t) ? train(&t) : cpb_fail_memory(error, "the training of a sketch");
-  release(&t);
+  cpb_memory_free(&t.memory);
+  cpb_map_free(t.map);
   if (status != CPB_OK) {
     cpb_sketch_free(t.sketch);
     return status;
@@ -565,6 +526,6 @@ cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketc
   cpb_status status =
       allocate_bits(&t) ? measure(&t, x) : cpb_fail_memory(error, "the bits of %zu rows", x.rows);
   if (status == CPB_OK) *point = t.now;
-  release(&t);
+  cpb_memory_free(&t.memory);
   return status;
 }

@@ -1,7 +1,38 @@
-#include <immintrin.h>
+#include "loop/lanes.h"
+#include "sketch/sketch_loops.h"
 
-#include "loop/lane_inline.h"
-#include "sketch/nibble_scan.h"
+LANE_INLINE lanes_f32 lanes_four(const float *p) {
+  __m256 twice = _mm256_broadcast_ps((const __m128 *)(const void *)p);
+  return (lanes_f32){{twice, twice}};
+}
+LANE_INLINE float lanes_sum_f32(lanes_f32 x) {
+  __m256 eight = _mm256_add_ps(x.part[0], x.part[1]);
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+LANE_INLINE float lanes_largest(lanes_f32 x) {
+  __m256 eight = _mm256_max_ps(x.part[0], x.part[1]);
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+LANE_INLINE void lanes_fours(lanes_f32 of, float *to) {
+  EACH_VECTOR(k, VECTORS_f32) {
+    __m256 x = _mm256_add_ps(of.part[k], _mm256_permute_ps(of.part[k], 0x4e));
+    x = _mm256_add_ps(x, _mm256_permute_ps(x, 0xb1));
+    to[2 * k] = _mm256_cvtss_f32(x);
+    to[2 * k + 1] = _mm_cvtss_f32(_mm256_extractf128_ps(x, 1));
+  }
+}
+LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
+  __m256i pairs = _mm256_packs_epi32(_mm256_cvttps_epi32(x.part[0]), _mm256_cvttps_epi32(x.part[1]));
+  pairs = _mm256_permute4x64_epi64(pairs, 0xd8); /* packing works within halves */
+  __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  _mm_storeu_si128((__m128i *)(void *)word, bytes);
+}
+
+#include "sketch/levels_loop.inc"
 
 typedef __m256i vec_u8;
 enum { VEC_U8 = 32, QUERIES_AT_ONCE = 2 };
@@ -39,5 +70,4 @@ LANE_INLINE uint64_t vec_estimate(vec_u8 sums, const float *factors, const cpb_s
 
 #include "sketch/nibble_scan.inc"
 
-void cpb_nibbles_avx2(cpb_nibble_scan *scan);
-void cpb_nibbles_avx2(cpb_nibble_scan *scan) { scan_nibbles(scan); }
+const cpb_sketch_loops cpb_sketch_avx2 = {choose_levels, scan_nibbles};
