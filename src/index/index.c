@@ -120,21 +120,18 @@ static const char *added_row(const added *rows, size_t slot) {
          (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
 }
 
-static void take_rows(const cpb_index *index, const added *rows, size_t block) {
-  size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
-  size_t to = block * BLOCK + index->blocks[block].count;
+/* Those of a block that are to be copied: a block of borrowed rows needs none. */
+static cpb_rows_copy take_rows(const cpb_index *index, const added *rows, size_t block) {
+  size_t first = block * BLOCK, end = first + index->blocks[block].count;
+  size_t from = first < rows->first ? rows->first : first;
   bool dense = rows->view.stride == rows->view.cols;
-  if (from >= to) return;
-  if (index->options.borrow && dense && to - from == BLOCK) {
+  if (from >= end) return (cpb_rows_copy){0};
+  if (index->options.borrow && dense && end - from == BLOCK) {
     index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
-    return;
+    return (cpb_rows_copy){0};
   }
-  if (dense) {
-    memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
-    return;
-  }
-  for (size_t slot = from; slot < to; slot++)
-    memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
+  return (cpb_rows_copy){added_row(rows, from), rows->view.stride * cpb_dtype_size(rows->view.dtype),
+                         from - first, end - first};
 }
 
 /* Takes rows and computes the codes of blocks, or checks them, the first of them from a panel on. */
@@ -168,12 +165,13 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = c->index->bytes ? take_coder(c) : NULL;
-  take_rows(c->index, &c->rows, block);
+  cpb_rows_copy copy = take_rows(c->index, &c->rows, block);
   if (c->index->bytes && coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
   }
-  int fault = cpb_coder_run(coder, c->index, &c->index->blocks[block], task == 0 ? c->first_panel : 0, &row);
+  int fault =
+      cpb_coder_run(coder, c->index, &c->index->blocks[block], &copy, task == 0 ? c->first_panel : 0, &row);
   if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
   if (coder != NULL) give_coder(c, coder);
 }

@@ -85,7 +85,7 @@ cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error) {
 
 static cpb_status write_collected(cpb_snapshot_writer *w, cpb_error *error) {
   size_t row;
-  int fault = cpb_coder_run(w->coder, w->index, &w->block, 0, &row);
+  int fault = cpb_coder_run(w->coder, w->index, &w->block, &(cpb_rows_copy){0}, 0, &row);
   if (fault != 0) return cpb_fault_report(w->blocks * BLOCK + row, fault, "rows", error);
   cpb_status status = write_block(w, &w->block, error);
   w->block.count = 0;

@@ -26,10 +26,16 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
                               .words = cpb_bytes_words(d),
                               .panel_count = (queries + COLS - 1) / COLS,
                               .error = ((double)d + 32) * 0x1p-51,
+                              .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
-                              .center = cpb_zero_lines(d, sizeof *filter->center),
+                              .center = cpb_zero_lines(2 * line_floats(d), sizeof *filter->center),
                               .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
   return filter->center != NULL && filter->opposite != NULL;
+}
+
+/* As many as there are columns. */
+static const float *zeros(const cpb_byte_filter *filter) {
+  return filter->center + line_floats(filter->float_filter->d);
 }
 
 static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
@@ -38,11 +44,12 @@ static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
   filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
   filter->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
   filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
+  filter->gridded = cpb_zero_lines(block_rows, sizeof *filter->gridded);
   filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
   filter->whole = cpb_zero_lines(block_rows, sizeof *filter->whole);
   filter->runs = cpb_zero_lines(block_rows / filter->run_rows + 1, sizeof *filter->runs);
   return filter->reach != NULL && filter->rounded != NULL && filter->codes != NULL && filter->rows != NULL &&
-         filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
+         filter->gridded != NULL && filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
 }
 
 /* For the grids of the queries and of a block of rows, once they are wanted. */
@@ -57,7 +64,7 @@ void cpb_byte_filter_free(cpb_byte_filter *filter) {
   void *memory[] = {filter->center, filter->opposite, filter->codes_of_queries,
                     filter->panels, filter->reach,    filter->rounded,
                     filter->codes,  filter->rows,     filter->part,
-                    filter->whole,  filter->runs};
+                    filter->whole,  filter->runs,     filter->gridded};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
 }
 
@@ -138,8 +145,11 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
     taken++;
   }
   for (size_t k = 0; k < d; k++) filter->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
-  for (size_t i = 0; i < count; i++)
-    t->reach[i] = (double)filter->float_filter->loops->reach(t->numbers + i * stride, filter->center, d);
+  for (size_t i = 0; i < count; i++) {
+    float *numbers = t->numbers + i * stride, size2;
+    t->reach[i] = (double)filter->float_filter->loops->number(
+        numbers, d, &(cpb_shift){1, zeros(filter), filter->center}, numbers, &size2);
+  }
   filter->usual_reach = median_of(t->reach, count);
 }
 
@@ -355,64 +365,115 @@ bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_b
 
 /* ---- rows ---- */
 
-/* The components of a row, padded to whole lines, its reach, and an upper bound on the sum of squares before centring;
- * 0 or its fault. */
-static int numbers_of(const cpb_byte_filter *filter, cpb_view block, size_t row, float *numbers, float *reach,
-                      double *size2) {
+/* Where the numbers of a block are: in the rows, if these are floats, or stored, with nothing left to be subtracted. */
+typedef struct source {
+  const float *x;
+  size_t stride;
+  cpb_shift shift;
+} source;
+
+static source source_of_rows(const cpb_byte_filter *filter, cpb_view block) {
   const cpb_float_filter *float_filter = filter->float_filter;
+  return (source){
+      block.data, block.stride, {(float)float_filter->unit, float_filter->center_f32, filter->center}};
+}
+
+static source source_of_numbers(const cpb_byte_filter *filter) {
+  return (source){filter->numbers, line_floats(filter->float_filter->d), {1, zeros(filter), zeros(filter)}};
+}
+
+static bool has_constants(const cpb_byte_filter *filter) {
+  return filter->float_filter->metric == CPB_IP && filter->opposite_size > 0;
+}
+
+/* Rows of floats are converted again when their codes are computed: that is faster than storing the numbers. */
+static bool stores_numbers(const cpb_byte_filter *filter, cpb_dtype dtype) {
+  return has_constants(filter) || !cpb_float_filter_takes_floats(filter->float_filter, dtype);
+}
+
+/* Converts a row, its numbers padded to whole lines; the result is its fault or 0. size2 is an upper bound on the sum of
+ * squares before centring. */
+static int convert_row(const cpb_byte_filter *filter, cpb_view block, size_t row, float *numbers,
+                       float *reach, double *size2) {
+  const cpb_float_filter *float_filter = filter->float_filter;
+  cpb_shift shift = {1, zeros(filter), filter->center};
+  float sum;
+  int fault = cpb_float_filter_numbers(float_filter, block, row, numbers, size2);
+  *reach = float_filter->loops->number(numbers, float_filter->d, &shift, numbers, &sum);
+  return fault;
+}
+
+/* The same for a row of floats, whose numbers may be NULL. */
+static int shift_row(const cpb_byte_filter *filter, cpb_view block, size_t row, const source *from,
+                     float *numbers, float *reach, double *size2) {
   const double above = 1 + 0x1p-12,
                below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
+  const cpb_float_filter *float_filter = filter->float_filter;
   size_t d = float_filter->d;
-  if (!cpb_float_filter_takes_floats(float_filter, block.dtype)) {
-    int fault = cpb_float_filter_numbers(float_filter, block, row, numbers, size2);
-    *reach = float_filter->loops->reach(numbers, filter->center, d);
-    memset(numbers + d, 0, (line_floats(d) - d) * sizeof *numbers);
-    return fault;
-  }
   float sum;
-  const float *x = (const float *)block.data + row * block.stride;
-  *reach = float_filter->loops->number(x, d, (float)float_filter->unit, float_filter->center_f32,
-                                       filter->center, numbers, &sum);
+  *reach = float_filter->loops->number(from->x + row * from->stride, d, &from->shift, numbers, &sum);
   *size2 = (double)sum * above + (double)d * below;
   return *size2 < CPB_FLOAT_FILTER_MOST ? 0 : cpb_row_fault(float_filter->loops, block, row);
 }
 
-static int number_row(cpb_byte_filter *filter, cpb_view block, size_t row) {
-  size_t d = filter->float_filter->d;
-  float *numbers = filter->numbers + row * line_floats(d);
-  double size2, root = sqrt((double)d);
-  int fault = numbers_of(filter, block, row, numbers, &filter->reach[row], &size2);
-  filter->rounded[row] =
-      (float)(0x1.2p-23 * (sqrt(size2) + root * (double)filter->reach[row]) + root * 0x1p-146);
-  if (size2 < CPB_FLOAT_FILTER_MOST) return fault;
-  memset(numbers, 0, line_floats(d) * sizeof *numbers);
+/* A bound on the rounding errors of a row, or the row is out of range. */
+static void bound_row(cpb_byte_filter *filter, size_t row, double size2, bool stored) {
+  size_t stride = line_floats(filter->float_filter->d);
+  double reach = (double)filter->reach[row];
+  filter->rounded[row] = (float)(0x1.2p-23 * (sqrt(size2) + filter->root * reach) + filter->root * 0x1p-146);
+  if (size2 < CPB_FLOAT_FILTER_MOST) return;
+  if (stored) memset(filter->numbers + row * stride, 0, stride * sizeof *filter->numbers);
   filter->reach[row] = INFINITY;
   filter->rounded[row] = 0;
-  return fault;
+}
+
+/* At most PART rows. Bounds come after all of them: a root would wait for the sum of its row. */
+enum { PART = 64 };
+
+static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
+  size_t stride = line_floats(filter->float_filter->d);
+  bool floats = cpb_float_filter_takes_floats(filter->float_filter, block.dtype),
+       stored = stores_numbers(filter, block.dtype);
+  source from = source_of_rows(filter, block);
+  double size2[PART];
+  for (size_t i = 0; i < count; i++) {
+    size_t row = first + i;
+    float *numbers = stored ? filter->numbers + row * stride : NULL, *reach = &filter->reach[row];
+    if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
+    fault[i] = floats ? shift_row(filter, block, row, &from, numbers, reach, &size2[i])
+                      : convert_row(filter, block, row, numbers, reach, &size2[i]);
+  }
+  for (size_t i = 0; i < count; i++) bound_row(filter, first + i, size2[i], stored);
 }
 
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
                              int *fault) {
   memset(fault, 0, count * sizeof *fault);
-  for (size_t i = 0; i < count && filter->kind == CPB_BYTE_FILTER_FLOATS; i++) {
-    if (first + i + AHEAD < block.rows) cpb_fetch_row(block, first + i + AHEAD);
-    fault[i] = number_row(filter, block, first + i);
-  }
+  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += PART)
+    number_rows(filter, block, first + i, count - i < PART ? count - i : PART, fault + i);
 }
 
-/* Sorts by reach, to a few bits of precision: non-negative floats are ordered like their bit patterns. */
+/* The first bits of a reach: non-negative floats are ordered like their bit patterns. */
+static uint32_t reach_key(float reach) {
+  enum { DROPPED = 19 };
+  uint32_t bits;
+  memcpy(&bits, &reach, sizeof bits);
+  return bits >> DROPPED;
+}
+
+/* Sorts by reach, to a few bits of precision. */
 static void order_by_reach(cpb_byte_filter *filter, size_t count) {
-  enum { DROPPED = 19, KEYS = (0x7f800000 >> DROPPED) + 2 };
-  uint32_t begin[KEYS] = {0}, bits;
+  enum { KEYS = 0xff0 + 2 }; /* of infinity, and one more */
+  uint32_t begin[KEYS], least = KEYS, most = 0;
   for (size_t i = 0; i < count; i++) {
-    memcpy(&bits, &filter->reach[i], sizeof bits);
-    begin[(bits >> DROPPED) + 1]++;
+    uint32_t key = reach_key(filter->reach[i]);
+    least = key < least ? key : least;
+    most = key > most ? key : most;
   }
-  for (size_t key = 1; key < KEYS; key++) begin[key] += begin[key - 1];
-  for (size_t i = 0; i < count; i++) {
-    memcpy(&bits, &filter->reach[i], sizeof bits);
-    filter->rows[begin[bits >> DROPPED]++].row = i;
-  }
+  for (uint32_t key = least; key <= most + 1; key++) begin[key] = 0;
+  for (size_t i = 0; i < count; i++) begin[reach_key(filter->reach[i]) + 1]++;
+  for (uint32_t key = least; key < most; key++) begin[key + 1] += begin[key];
+  for (size_t i = 0; i < count; i++) filter->rows[begin[reach_key(filter->reach[i])]++].row = i;
 }
 
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
@@ -445,7 +506,7 @@ static double row_constant(const cpb_byte_filter *filter, size_t row, int32_t su
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
   const float *numbers = filter->numbers + row * line_floats(d);
   double dot = 0, chunk[CPB_CHUNK];
-  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+  for (size_t offset = 0; has_constants(filter) && offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
     loops->widen[CPB_F32](numbers + offset, count, chunk);
     dot += loops->dot(chunk, filter->opposite + offset, count);
@@ -453,71 +514,91 @@ static double row_constant(const cpb_byte_filter *filter, size_t row, int32_t su
   return dot;
 }
 
-static void place_codes(cpb_byte_filter *filter, cpb_view block, size_t at, float step, cpb_gridded *about) {
+/* Rows out of range have codes of zeros. */
+static void grid_row(const cpb_byte_filter *filter, const source *from, size_t row, float per_step,
+                     int8_t *to, cpb_gridded *about) {
   enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
   const cpb_float_filter *float_filter = filter->float_filter;
-  size_t row = filter->rows[at].row, d = float_filter->d;
-  int8_t *to = filter->codes + cpb_bytes_at(filter->words, at, 0);
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    float_filter->loops->grid(filter->numbers + row * line_floats(d), line_floats(d), 1 / step, to, STEP,
-                              about);
-  else
-    float_filter->loops->flip((const uint8_t *)block.data + row * block.stride, d,
-                              filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, about);
+  const source nothing = {zeros(filter), 0, {1, zeros(filter), zeros(filter)}};
+  if (!(filter->reach[row] < INFINITY)) from = &nothing;
+  float_filter->loops->grid(from->x + row * from->stride, float_filter->d, &from->shift, per_step, to, STEP,
+                            about);
+}
+
+static void flip_row(const cpb_byte_filter *filter, cpb_view block, size_t row, int8_t *to,
+                     cpb_gridded *about) {
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
+  const cpb_float_filter *float_filter = filter->float_filter;
+  float_filter->loops->flip((const uint8_t *)block.data + row * block.stride, float_filter->d,
+                            filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, about);
+}
+
+/* The rows of a run are scattered over the block. */
+static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
+  source from =
+      stores_numbers(filter, block.dtype) ? source_of_numbers(filter) : source_of_rows(filter, block);
+  cpb_view fetched = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
+  float per_step = 1 / (float)of->step;
+  for (size_t i = 0; i < of->count; i++) {
+    size_t at = of->first + i, row = filter->rows[at].row;
+    int8_t *to = filter->codes + cpb_bytes_at(filter->words, place + i, 0);
+    if (at + AHEAD < block.rows) cpb_fetch_row(fetched, filter->rows[at + AHEAD].row);
+    if (floats)
+      grid_row(filter, &from, row, per_step, to, &filter->gridded[at]);
+    else
+      flip_row(filter, block, row, to, &filter->gridded[at]);
+  }
 }
 
 /* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
-static double rest_of(const cpb_byte_filter *filter, size_t row, double step, const cpb_gridded *about) {
-  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  if (!floats && filter->float_filter->metric == CPB_L2) return 0;
-  double root = sqrt((double)filter->float_filter->d), offset = (double)filter->center[0] * root;
-  if (!floats) return 0x1p-23 * (sqrt((double)about->square) + offset);
-  return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
+static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
+  size_t row = filter->rows[at].row;
+  const cpb_gridded *about = &filter->gridded[at];
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS)
+    return filter->float_filter->metric == CPB_L2
+               ? 0
+               : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
+  if (!(filter->reach[row] < INFINITY)) return INFINITY;
+  return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) + (double)filter->rounded[row];
 }
 
-static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float step) {
-  cpb_byte_filter_row *row = &filter->rows[at];
-  cpb_gridded about;
-  double h = (double)step;
-  place_codes(filter, block, at, step, &about);
-  row->square = h * h * about.square;
-  row->length = h * sqrt((double)about.square) * (1 + 1e-15);
-  row->rest = rest_of(filter, row->row, h, &about);
-  filter->whole[at] = -MIDDLE * about.sum;
-  filter->part[at] = (float)(-h * about.square / 2);
-  row->constant = row->loose = 0;
-  if (filter->float_filter->metric == CPB_IP) {
-    row->constant = row_constant(filter, row->row, about.sum);
-    if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-      row->loose = (double)filter->rounded[row->row] * filter->opposite_size;
-    filter->part[at] = (float)((row->constant + row->loose) / h);
-  }
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS && !(filter->reach[row->row] < INFINITY)) {
-    row->rest = INFINITY;
-    filter->part[at] = INFINITY;
-  }
-}
+static double length_of(double step, int32_t square) { return step * sqrt((double)square) * (1 + 1e-15); }
 
-/* The numbers of a run are scattered over the block. */
-static void fetch_row(const cpb_byte_filter *filter, cpb_view block, size_t at) {
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    block = cpb_rows(filter->numbers, CPB_F32, block.rows, line_floats(filter->float_filter->d));
-  if (at < block.rows) cpb_fetch_row(block, filter->rows[at].row);
-}
-
-void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run) {
+void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place) {
   cpb_byte_filter_run *of = &filter->runs[run];
-  float step = run_step(filter, of);
-  of->step = (double)step;
-  for (size_t i = of->first; i < of->first + of->count; i++) {
-    fetch_row(filter, block, i + AHEAD);
-    code_row(filter, block, i, step);
-    const cpb_byte_filter_row *row = &filter->rows[i];
-    if (row->rest < INFINITY) {
-      of->rest = cpb_larger(of->rest, row->rest);
-      of->length = cpb_larger(of->length, row->length);
-    }
+  int32_t longest = 0;
+  of->step = (double)run_step(filter, of);
+  code_rows(filter, block, of, place);
+  for (size_t at = of->first; at < of->first + of->count; at++) {
+    double rest = filter->rows[at].rest = rest_of(filter, at, of->step);
+    if (!(rest < INFINITY)) continue;
+    of->rest = cpb_larger(of->rest, rest);
+    longest = filter->gridded[at].square > longest ? filter->gridded[at].square : longest;
   }
+  of->length = length_of(of->step, longest);
+}
+
+static void describe_row(cpb_byte_filter *filter, size_t at, double step) {
+  cpb_byte_filter_row *row = &filter->rows[at];
+  const cpb_gridded *about = &filter->gridded[at];
+  row->square = step * step * about->square;
+  filter->whole[at] = -MIDDLE * about->sum;
+  filter->part[at] = (float)(-step * about->square / 2);
+  if (filter->float_filter->metric == CPB_IP) {
+    row->length = length_of(step, about->square);
+    row->constant = row_constant(filter, row->row, about->sum);
+    row->loose = filter->kind == CPB_BYTE_FILTER_FLOATS
+                     ? (double)filter->rounded[row->row] * filter->opposite_size
+                     : 0;
+    filter->part[at] = (float)((row->constant + row->loose) / step);
+  }
+  if (!(row->rest < INFINITY)) filter->part[at] = INFINITY;
+}
+
+void cpb_byte_filter_describe(cpb_byte_filter *filter, size_t run) {
+  const cpb_byte_filter_run *of = &filter->runs[run];
+  for (size_t at = of->first; at < of->first + of->count; at++) describe_row(filter, at, of->step);
 }
 
 /* ---- bounds ---- */
