@@ -24,12 +24,17 @@ LANE_INLINE lanes_f64 numbers_of(cpb_dtype type, const void *p) {
   }
 }
 
+enum { CENTER_HAS_REST = false };
 LANE_INLINE const double *center_of(const cpb_rows_job *job) { return job->center.wide; }
 LANE_INLINE const double *center_rest_of(const cpb_rows_job *job) { return (void)job, NULL; }
 
 LANE_INLINE lanes_f64 sum_squares(lanes_f64 sum, lanes_f64 x) { return lanes_add_product(sum, x, x); }
 LANE_INLINE lanes_f64 sum_squares_at(lanes_f64 sum, const void *p) {
   return sum_squares(sum, lanes_load_f64(p));
+}
+LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f64 x, double *kept) {
+  lanes_store_f64(kept, x);
+  return sum_squares(sum, x);
 }
 /* After `done` numbers of a row. */
 LANE_INLINE bool sum_chunk_ends(size_t done) { return done % CPB_CHUNK == 0; }

@@ -24,6 +24,7 @@ LANE_INLINE lanes_f32 numbers_of(cpb_dtype type, const void *p) {
 }
 
 /* The centre is their sum; NULL: 0 */
+enum { CENTER_HAS_REST = true };
 LANE_INLINE const float *center_of(const cpb_rows_job *job) { return job->center.high; }
 LANE_INLINE const float *center_rest_of(const cpb_rows_job *job) {
   return job->center.high != NULL && job->center.twofold ? job->center.low : NULL;
@@ -37,6 +38,13 @@ LANE_INLINE lanes_f64 sum_squares(lanes_f64 sum, lanes_f32 x) {
 LANE_INLINE lanes_f64 sum_squares_at(lanes_f64 sum, const void *p) {
   lanes_f64 wide = lanes_wide_f32(p);
   return lanes_add_exact(sum, wide, wide);
+}
+/* The numbers are also stored, and widened from memory, which costs half of widening registers. */
+LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f32 x, float *kept) {
+  typedef float line[CPB_LANES];
+  lanes_store_f32(kept, x);
+  __asm__("" : "+m"(*(line *)kept));
+  return sum_squares_at(sum, kept);
 }
 LANE_INLINE bool sum_chunk_ends(size_t done) { return (void)done, false; }
 
