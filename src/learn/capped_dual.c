@@ -745,11 +745,6 @@ static void keep_best(solver *s, const double *point) {
   if (dual->center != NULL) memcpy(dual->center, s->center, s->d * sizeof *s->center);
 }
 
-static bool close_enough(const cpb_capped_dual *dual) {
-  double size = dual->squares ? dual->upper : fabs(dual->lower);
-  return dual->upper - dual->lower <= dual->gap * size;
-}
-
 /* A start that is farther from the mean than the rows are does not help, and its numbers are large. */
 static bool begin_at_mean(const solver *s, double *point) {
   double norm2 = s->dual->loops->dot(point, point, s->d);
@@ -766,7 +761,8 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   dual->iterations++;
   bool best = s->now.value < dual->upper;
   if (best) keep_best(s, point);
-  *done = s->hull.count > 0 && close_enough(dual);
+  double size = dual->squares ? dual->upper : fabs(dual->lower);
+  *done = s->hull.count > 0 && dual->upper - dual->lower <= dual->gap * size;
   if (*done || begin_at_mean(s, point)) return CPB_OK;
   if (s->hull.count == 0 && dual->squares && s->now.value > 0) s->hull.unit = sqrt(s->now.value);
   *better = false;

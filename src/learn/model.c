@@ -210,10 +210,10 @@ static int kernel_score(void *argument, size_t row) {
   double own = NAN, sum = 0, values[PIECE];
   for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
     size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
-    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values);
     sum += job->loops->dot(values, o->multipliers + at, piece);
   }
-  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own);
   cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
   return fault;
 }

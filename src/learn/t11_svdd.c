@@ -101,13 +101,6 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   return CPB_OK;
 }
 
-/* C w_i, at most 1. Divides first: the product nu sum may underflow. */
-static double *caps_of(const cpb_svdd_options *options, size_t n, double sum) {
-  double *caps = malloc(n * sizeof *caps);
-  for (size_t i = 0; caps != NULL && i < n; i++) caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
-  return caps;
-}
-
 static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, const cpb_svdd_options *options,
                              double *center, double *multipliers, cpb_svdd_report *report,
                              const cpb_exec *exec, cpb_error *error) {
@@ -155,8 +148,12 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
   if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;
-  if (options->weights != NULL && (caps = caps_of(options, x.rows, sum)) == NULL)
-    return cpb_fail_memory(error, "%zu rows", x.rows);
+  if (options->weights != NULL) {
+    caps = malloc(x.rows * sizeof *caps);
+    if (caps == NULL) return cpb_fail_memory(error, "%zu rows", x.rows);
+  }
+  for (size_t i = 0; caps != NULL && i < x.rows; i++) /* divides first: the product nu sum may underflow */
+    caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
   cpb_svdd_rows rows;
   status = cpb_svdd_rows_init(&rows, cpb_loops_here(), x, caps, exec, error);
   if (status == CPB_OK) {
