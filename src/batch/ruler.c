@@ -40,17 +40,25 @@ static void offset_chunk(const cpb_ruler *ruler, size_t row, size_t offset, size
   ruler->loops->axpby(unit, x, ruler->c == NULL ? 0 : -ruler->sign * unit, c, z, count);
 }
 
-static double round_length(const cpb_ruler *ruler, size_t row) {
+/* The sum of <x,with>, |x-with|^2 or |x+with|^2 over the chunks of a row; with NULL: x itself. */
+static double row_sum(const cpb_ruler *ruler, double (*of)(const double *, const double *, size_t),
+                      size_t row, const double *with) {
   double sum = 0, buffer[CPB_CHUNK];
-  const cpb_loops *loops = ruler->loops;
   for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
-    sum += ruler->c == NULL  ? loops->dot(x, x, count)
-           : ruler->sign > 0 ? loops->dist2(x, ruler->c + offset, count)
-                             : loops->sum2(x, ruler->c + offset, count);
+    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+    sum += of(x, with == NULL ? x : with + offset, count);
   }
-  return sqrt(sum);
+  return sum;
+}
+
+static double round_length(const cpb_ruler *ruler, size_t row) {
+  const cpb_loops *loops = ruler->loops;
+  return sqrt(row_sum(ruler,
+                      ruler->c == NULL  ? loops->dot
+                      : ruler->sign > 0 ? loops->dist2
+                                        : loops->sum2,
+                      row, ruler->c));
 }
 
 /* The sums of the loops, in the same order, with unbounded exponents. */
@@ -180,18 +188,8 @@ int cpb_ruler_wide_length(const cpb_ruler *ruler, size_t row, cpb_wide *length) 
   return fault;
 }
 
-static double plain_product(const cpb_ruler *ruler, const double *n, size_t row) {
-  double sum = 0, buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
-    sum += ruler->loops->dot(x, n + offset, count);
-  }
-  return sum;
-}
-
 int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below) {
-  *value = plain_product(ruler, n, row);
+  *value = row_sum(ruler, ruler->loops->dot, row, n);
   *below = *value < 0;
   if (in_range(fabs(*value))) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
@@ -203,7 +201,7 @@ int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, doubl
 }
 
 int cpb_ruler_cosine(const cpb_ruler *ruler, const double *n, size_t row, double *value) {
-  double product = plain_product(ruler, n, row), length = round_length(ruler, row);
+  double product = row_sum(ruler, ruler->loops->dot, row, n), length = round_length(ruler, row);
   *value = product / length;
   if (in_range(fabs(product)) && in_range(length * length)) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
