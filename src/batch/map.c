@@ -8,7 +8,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "geometry/regions.h"
-#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 #include "batch/map_object.h"
 

@@ -11,7 +11,7 @@
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"
-#include "geometry/lift.h"
+#include "geometry/regions.h"
 #include "geometry/vector.h"
 
 typedef struct score_job {

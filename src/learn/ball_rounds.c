@@ -426,8 +426,6 @@ cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t
   return status;
 }
 
-/* ---- round 0: the columns ---- */
-
 static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                                   cpb_error *error) {
   cpb_status status = cpb_check_finite(x, "x", rounds->d, exec, error);
@@ -461,8 +459,6 @@ bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
   if (!stands) begin_anew(rounds);
   return stands;
 }
-
-/* ---- the other rounds ---- */
 
 static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                          cpb_error *error) {

@@ -127,8 +127,6 @@ static inline bool capped_is_full(const solver *s, size_t i) {
   return score > edge || (score == edge && i < s->now.edge);
 }
 
-/* ---- scores ---- */
-
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   solver *s = argument;
@@ -273,8 +271,6 @@ static void choose_edge(solver *s) {
   s->now.edge_score = s->last_edge = -edge.key;
 }
 
-/* ---- the sums of a filling ---- */
-
 /* to += from, then from = 0. */
 static void capped_move_sum(double *from, double *to, size_t d) {
   for (size_t j = 0; j < d; j++) {
@@ -342,8 +338,6 @@ static void capped_fill(solver *s, const double *point) {
   now->column.q = now->value + along - norm2;
   now->column.size += 2 * sqrt(norm2 * loops->dot(p, p, s->d)) + norm2;
 }
-
-/* ---- the multipliers of the hull ---- */
 
 static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double weight, double *a) {
   for (size_t word = 0; word < (dual->x.rows + 63) / 64; word++)
@@ -626,8 +620,6 @@ static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   problem.first = fill_margin(s, margin, 1 - problem.fixed.weight);
   return cpb_margin_solve(&problem);
 }
-
-/* ---- the columns of the hull ---- */
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)

@@ -192,8 +192,6 @@ void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
   cpb_sized_give(options, &model->options, sizeof model->options);
 }
 
-/* ---- scores ---- */
-
 typedef struct kernel_job {
   const cpb_model_options *o;
   const cpb_loops *loops;
@@ -282,8 +280,6 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
   }
 }
 
-/* ---- cap and SQL ---- */
-
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
   const cpb_model_options *o = &model->options;
   if (has_kernel(o))
@@ -371,8 +367,6 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   *text = s.bytes;
   return CPB_OK;
 }
-
-/* ---- scores against labels ---- */
 
 /* Rows in order of strangeness, ties taken together; key: the score, id: 1 for an outlier. */
 static void rank_labels(const cpb_ranked *all, size_t n, cpb_ranking *r) {

@@ -46,8 +46,6 @@ static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double
   cpb_working_set_add(rows, p, id, dist2, weight);
 }
 
-/* ---- the object ---- */
-
 static bool allocate(cpb_svdd_rounds *rounds) {
   size_t d = rounds->d;
   cpb_memory *m = &rounds->memory;
@@ -105,8 +103,6 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   cpb_working_set_free(&rounds->known.columns);
   free(rounds);
 }
-
-/* ---- a block of rows ---- */
 
 static double weight_at(const double *weights, size_t i) { return weights == NULL ? 1 : weights[i]; }
 
@@ -205,8 +201,6 @@ cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, co
   return cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, weights, exec, error);
 }
 
-/* ---- pieces ---- */
-
 static cpb_round round_of(const cpb_svdd_rounds *rounds) {
   const cpb_svdd_question *ask = &rounds->ask;
   return (cpb_round){.object = rounds,
@@ -279,8 +273,6 @@ static cpb_status begin_rounds(cpb_svdd_rounds *rounds, cpb_error *error) {
   rounds->known.lower = -INFINITY;
   return CPB_OK;
 }
-
-/* ---- a round as numbers ---- */
 
 typedef struct round_sums {
   cpb_working_set rows; /* near the edge, the farthest first; their weights times C */
@@ -360,8 +352,6 @@ static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where
   for (size_t k = 0; k < n; k++) weight += r->part[k];
   return value + tau * (1 - weight);
 }
-
-/* ---- columns ---- */
 
 /* Converts the column from about the centre to about origin and enters it into the hull. */
 static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
@@ -512,8 +502,6 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
   rounds->known.doubt = 0;
   return status;
 }
-
-/* ---- the end of a round ---- */
 
 static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
   cpb_svdd_known *known = &rounds->known;

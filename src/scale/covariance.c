@@ -38,8 +38,6 @@ static cpb_wide_int pair_sums_at(const cpb_pair_sums *sums, size_t i, size_t j) 
   return (cpb_wide_int){word_of(sums, i, j), sums->words, first_of(sums->bits[i]) + first_of(sums->bits[j])};
 }
 
-/* ---- capacity ---- */
-
 /* The widest sum is one of the columns with the largest and the lowest numbers. */
 static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {
   size_t most = 0;
@@ -104,8 +102,6 @@ static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *
   *sums = grown;
   return CPB_OK;
 }
-
-/* ---- adding ---- */
 
 /* word += v 2^32 at, v signed. */
 static void add_signed(uint32_t *word, size_t words, size_t at, int64_t v) {
@@ -355,8 +351,6 @@ static cpb_status covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_
   free(s.bits);
   return status;
 }
-
-/* ---- taking rows in ---- */
 
 static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
   if (c->held == SLAB) return covariance_flush(c, exec, error);
