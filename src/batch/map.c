@@ -8,7 +8,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "geometry/regions.h"
-#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 #include "batch/map_object.h"
 
@@ -80,16 +79,6 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   return status;
 }
 
-/* The cap as seen by S at its pole, with p in `p` (d+1 numbers): complete, with the mirror undone. */
-static cpb_status cap_before_mirror(const cpb_map *map, const cpb_cap *cap, double *p, cpb_cap *before,
-                                    cpb_error *error) {
-  *before = *cap;
-  before->p = memcpy(p, cap->p, (cap->d + 1) * sizeof *p);
-  reflect(map, p);
-  if (!isnan(cap->sigma) && !isnan(cap->a)) return CPB_OK;
-  return cpb_cap_complete(before, map->pole, error);
-}
-
 static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, cpb_region *region,
                             cpb_error *error) {
   double s = map->options.s;
@@ -110,8 +99,11 @@ cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *re
   if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
   double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);
   if (numbers == NULL) return cpb_fail_memory(error, "a cap of %zu coordinates", d + 1);
-  cpb_cap before;
-  cpb_status status = cap_before_mirror(map, cap, numbers, &before, error);
+  cpb_cap before = *cap; /* as seen by S at its pole: complete, with the mirror undone */
+  before.p = memcpy(numbers, cap->p, (d + 1) * sizeof *numbers);
+  reflect(map, before.p);
+  cpb_status status = CPB_OK;
+  if (isnan(cap->sigma) || isnan(cap->a)) status = cpb_cap_complete(&before, map->pole, error);
   if (status == CPB_OK) status = region_of(map, &before, numbers + d + 1, region, error);
   free(numbers);
   return status;

@@ -1,5 +1,4 @@
 /* Applies a map to n rows on the caller's threads: by special loops for the plain S, else row by row. */
-#include <stdlib.h>
 
 #include "batch/map_object.h"
 #include "core/fail.h"

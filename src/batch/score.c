@@ -11,7 +11,7 @@
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"
-#include "geometry/lift.h"
+#include "geometry/regions.h"
 #include "geometry/vector.h"
 
 typedef struct score_job {
@@ -41,27 +41,21 @@ static int score_plane(const score_job *job, size_t row, double *score) {
   return fault;
 }
 
-/* rho; `known`: its value, or NULL */
-static int length_of(const score_job *job, size_t row, const double *known, double *rho) {
-  return known == NULL ? cpb_ruler_length(&job->ruler, row, rho)
-                       : cpb_ruler_length_known(&job->ruler, row, *known, rho);
-}
-
+/* known: |W(x-c)| of the row, or NULL */
 static int score_row(const score_job *job, size_t row, const double *known, double *score) {
   double rho;
-  int fault;
+  int fault = 0;
+  if (job->kind == CPB_BALL || job->kind == CPB_COMPLEMENT || job->kind == CPB_PUNCTURED)
+    fault = known == NULL ? cpb_ruler_length(&job->ruler, row, &rho)
+                          : cpb_ruler_length_known(&job->ruler, row, *known, &rho);
   switch (job->kind) {
   case CPB_BALL:
   case CPB_COMPLEMENT:
-    fault = length_of(job, row, known, &rho);
     *score = (job->kind == CPB_BALL ? difference_of_squares(job->r, rho, job->weight)
                                     : difference_of_squares(rho, job->r, job->weight)) +
              job->shift;
     break;
-  case CPB_PUNCTURED:
-    fault = length_of(job, row, known, &rho);
-    *score = rho * rho;
-    break;
+  case CPB_PUNCTURED: *score = rho * rho; break;
   case CPB_HALFSPACE: fault = score_plane(job, row, score); break;
   case CPB_EMPTY: *score = -INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
   default: *score = INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
@@ -70,16 +64,13 @@ static int score_row(const score_job *job, size_t row, const double *known, doub
   return fault != 0 ? fault : fits ? 0 : CPB_FAULT_RANGE;
 }
 
-/* A negative score stays negative in f32. */
-static double keep_sign(double score, cpb_dtype dtype) {
-  return dtype == CPB_F32 && score < 0 && (float)score == 0 ? -(double)FLT_TRUE_MIN : score;
-}
-
 static void store_score(score_job *job, size_t row, const double *known) {
   double score;
   int fault = score_row(job, row, known, &score);
   if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-  cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
+  if (job->scores.dtype == CPB_F32 && score < 0 && (float)score == 0)
+    score = -(double)FLT_TRUE_MIN; /* keeps its sign */
+  cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : score);
 }
 
 /* Scores rows by |W(x-c)|. */

@@ -330,11 +330,7 @@ enum {
 };
 
 /* Number of trailing zeros of an id: multiples of a high power of two are spread evenly. */
-static double rank_of(uint64_t id) {
-  unsigned zeros = 0;
-  while (zeros < 64 && (id >> zeros & 1) == 0) zeros++;
-  return zeros;
-}
+static double rank_of(uint64_t id) { return id == 0 ? 64 : __builtin_ctzll(id); }
 
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
@@ -430,38 +426,18 @@ cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t
   return status;
 }
 
-/* ---- round 0: the columns ---- */
-
-static cpb_status span_columns(cpb_ball_rounds *rounds, cpb_view x, double *low, double *high,
-                               cpb_error *error) {
-  double buffer[CPB_CHUNK];
-  for (size_t j = 0; j < rounds->d; j++) {
-    low[j] = INFINITY;
-    high[j] = -INFINITY;
+static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
+                                  cpb_error *error) {
+  cpb_status status = cpb_check_finite(x, "x", rounds->d, exec, error);
+  if (status != CPB_OK) return status;
+  double *row = malloc(rounds->d * sizeof *row);
+  if (row == NULL) return cpb_fail_memory(error, "%zu columns", rounds->d);
+  if (cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK) status = cpb_fail_memory(error, "a sample of rows");
+  for (size_t i = 0; i < x.rows && status == CPB_OK; i++) {
+    cpb_scaled_row(rounds->loops, x, 0, i, row);
+    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen++ == 0, row, row, rounds->d);
   }
-  for (size_t i = 0; i < x.rows; i++) {
-    bool finite = true;
-    for (size_t offset = 0; offset < rounds->d; offset += CPB_CHUNK) {
-      size_t count = cpb_chunk_count(rounds->d, offset);
-      const double *chunk = cpb_row_chunk(rounds->loops, x, i, offset, count, buffer);
-      finite = rounds->loops->span(chunk, count, low + offset, high + offset) && finite;
-    }
-    if (!finite) return cpb_fault_report(i, cpb_row_fault(rounds->loops, x, i), "x", error);
-  }
-  return CPB_OK;
-}
-
-static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, cpb_error *error) {
-  double *low = malloc(2 * rounds->d * sizeof *low), *high = low + rounds->d;
-  if (low == NULL) return cpb_fail_memory(error, "%zu columns", rounds->d);
-  cpb_status status = span_columns(rounds, x, low, high, error);
-  if (status == CPB_OK && cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK)
-    status = cpb_fail_memory(error, "a sample of rows");
-  if (status == CPB_OK) {
-    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, low, high, rounds->d);
-    rounds->rows_seen += x.rows;
-  }
-  free(low);
+  free(row);
   return status;
 }
 
@@ -484,8 +460,6 @@ bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
   return stands;
 }
 
-/* ---- the other rounds ---- */
-
 static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                          cpb_error *error) {
   bool out_of_range;
@@ -500,7 +474,8 @@ cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
-  return rounds->round == 0 ? look_at_columns(rounds, x, ids, error) : gather(rounds, x, ids, exec, error);
+  return rounds->round == 0 ? look_at_columns(rounds, x, ids, exec, error)
+                            : gather(rounds, x, ids, exec, error);
 }
 
 cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,

@@ -127,8 +127,6 @@ static inline bool capped_is_full(const solver *s, size_t i) {
   return score > edge || (score == edge && i < s->now.edge);
 }
 
-/* ---- scores ---- */
-
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   solver *s = argument;
@@ -273,8 +271,6 @@ static void choose_edge(solver *s) {
   s->now.edge_score = s->last_edge = -edge.key;
 }
 
-/* ---- the sums of a filling ---- */
-
 /* to += from, then from = 0. */
 static void capped_move_sum(double *from, double *to, size_t d) {
   for (size_t j = 0; j < d; j++) {
@@ -342,8 +338,6 @@ static void capped_fill(solver *s, const double *point) {
   now->column.q = now->value + along - norm2;
   now->column.size += 2 * sqrt(norm2 * loops->dot(p, p, s->d)) + norm2;
 }
-
-/* ---- the multipliers of the hull ---- */
 
 static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double weight, double *a) {
   for (size_t word = 0; word < (dual->x.rows + 63) / 64; word++)
@@ -627,8 +621,6 @@ static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   return cpb_margin_solve(&problem);
 }
 
-/* ---- the columns of the hull ---- */
-
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
     if (hull->column[k].tag == tag) return true;
@@ -745,11 +737,6 @@ static void keep_best(solver *s, const double *point) {
   if (dual->center != NULL) memcpy(dual->center, s->center, s->d * sizeof *s->center);
 }
 
-static bool close_enough(const cpb_capped_dual *dual) {
-  double size = dual->squares ? dual->upper : fabs(dual->lower);
-  return dual->upper - dual->lower <= dual->gap * size;
-}
-
 /* A start that is farther from the mean than the rows are does not help, and its numbers are large. */
 static bool begin_at_mean(const solver *s, double *point) {
   double norm2 = s->dual->loops->dot(point, point, s->d);
@@ -766,7 +753,8 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   dual->iterations++;
   bool best = s->now.value < dual->upper;
   if (best) keep_best(s, point);
-  *done = s->hull.count > 0 && close_enough(dual);
+  double size = dual->squares ? dual->upper : fabs(dual->lower);
+  *done = s->hull.count > 0 && dual->upper - dual->lower <= dual->gap * size;
   if (*done || begin_at_mean(s, point)) return CPB_OK;
   if (s->hull.count == 0 && dual->squares && s->now.value > 0) s->hull.unit = sqrt(s->now.value);
   *better = false;

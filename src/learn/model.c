@@ -192,8 +192,6 @@ void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
   cpb_sized_give(options, &model->options, sizeof model->options);
 }
 
-/* ---- scores ---- */
-
 typedef struct kernel_job {
   const cpb_model_options *o;
   const cpb_loops *loops;
@@ -210,10 +208,10 @@ static int kernel_score(void *argument, size_t row) {
   double own = NAN, sum = 0, values[PIECE];
   for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
     size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
-    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values);
     sum += job->loops->dot(values, o->multipliers + at, piece);
   }
-  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own);
   cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
   return fault;
 }
@@ -281,8 +279,6 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
     quantiles[k] = scores[(size_t)(at + 0.5)];
   }
 }
-
-/* ---- cap and SQL ---- */
 
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
   const cpb_model_options *o = &model->options;
@@ -371,8 +367,6 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   *text = s.bytes;
   return CPB_OK;
 }
-
-/* ---- scores against labels ---- */
 
 /* Rows in order of strangeness, ties taken together; key: the score, id: 1 for an outlier. */
 static void rank_labels(const cpb_ranked *all, size_t n, cpb_ranking *r) {

@@ -9,8 +9,8 @@
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
                        size_t d) {
   for (size_t j = 0; j < d; j++) {
-    low[j] = (first ? more_low[j] : fmin(low[j], more_low[j])) + 0.;
-    high[j] = (first ? more_high[j] : fmax(high[j], more_high[j])) + 0.;
+    low[j] = (first || more_low[j] < low[j] ? more_low[j] : low[j]) + 0.;
+    high[j] = (first || more_high[j] > high[j] ? more_high[j] : high[j]) + 0.;
   }
 }
 

@@ -46,8 +46,6 @@ static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double
   cpb_working_set_add(rows, p, id, dist2, weight);
 }
 
-/* ---- the object ---- */
-
 static bool allocate(cpb_svdd_rounds *rounds) {
   size_t d = rounds->d;
   cpb_memory *m = &rounds->memory;
@@ -85,19 +83,17 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   if (status != CPB_OK) return status;
   options.weights = options.start = NULL;
   cpb_svdd_rounds *made = calloc(1, sizeof *made);
-  if (made != NULL) {
-    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options, .known.columns.d = d};
-    made->got.near_edge =
-        (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
-    if (allocate(made)) {
-      made->known.upper = INFINITY;
-      clear(made);
-      *rounds = made;
-      return CPB_OK;
-    }
+  if (made != NULL)
+    *made = (cpb_svdd_rounds){
+        .loops = cpb_loops_here(), .d = d, .options = options, .known = {.columns.d = d, .upper = INFINITY}};
+  if (made == NULL || !allocate(made)) {
+    cpb_svdd_rounds_free(made);
+    return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
   }
-  cpb_svdd_rounds_free(made);
-  return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
+  made->got.near_edge = (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
+  clear(made);
+  *rounds = made;
+  return CPB_OK;
 }
 
 void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
@@ -107,8 +103,6 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   cpb_working_set_free(&rounds->known.columns);
   free(rounds);
 }
-
-/* ---- a block of rows ---- */
 
 static double weight_at(const double *weights, size_t i) { return weights == NULL ? 1 : weights[i]; }
 
@@ -207,8 +201,6 @@ cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, co
   return cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, weights, exec, error);
 }
 
-/* ---- pieces ---- */
-
 static cpb_round round_of(const cpb_svdd_rounds *rounds) {
   const cpb_svdd_question *ask = &rounds->ask;
   return (cpb_round){.object = rounds,
@@ -282,27 +274,20 @@ static cpb_status begin_rounds(cpb_svdd_rounds *rounds, cpb_error *error) {
   return CPB_OK;
 }
 
-/* ---- a round as numbers ---- */
-
-typedef struct sums {
-  double weight, dist2; /* times C */
-  double *p;            /* d */
-} sums;
-
 typedef struct round_sums {
   cpb_working_set rows; /* near the edge, the farthest first; their weights times C */
   double unit_error;
-  sums beyond, upon;
-  double *part;    /* of each row, in multipliers */
-  double *numbers; /* the memory of all of these */
+  cpb_hull_full beyond, upon; /* the sums of weight times C, and of those times p and squared distances */
+  double *part;               /* of each row, in multipliers */
+  double *numbers;            /* the memory of all of these */
   double *column, *shift;
   cpb_hull hull;
 } round_sums;
 
-static void take_sums(size_t d, cpb_exact_sum *from, double C, sums *to) {
-  for (size_t j = 0; j < d; j++) to->p[j] = C * cpb_exact_mean(&from[j], 1);
+static void take_sums(size_t d, cpb_exact_sum *from, double C, cpb_hull_full *to) {
+  for (size_t j = 0; j < d; j++) to->point[j] = C * cpb_exact_mean(&from[j], 1);
   to->weight = C * cpb_exact_mean(&from[d], 1);
-  to->dist2 = C * cpb_exact_mean(&from[d + 1], 1);
+  to->height = C * cpb_exact_mean(&from[d + 1], 1);
 }
 
 static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
@@ -313,8 +298,8 @@ static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
   cpb_status status = cpb_hull_init(&r->hull, rounds->loops, d, ldexp(1, rounds->ask.octave / 2));
   if (r->numbers == NULL || status != CPB_OK) return CPB_ENOMEM;
-  r->beyond.p = r->numbers;
-  r->upon.p = r->numbers + d;
+  r->beyond.point = r->numbers;
+  r->upon.point = r->numbers + d;
   r->column = r->numbers + 2 * d;
   r->shift = r->numbers + 3 * d;
   r->part = r->numbers + 5 * d;
@@ -350,7 +335,7 @@ static where fill(round_sums *r, double *edge, double *rest) {
 }
 
 static double parts_value(const round_sums *r) {
-  cpb_twofold value = {r->beyond.dist2, 0};
+  cpb_twofold value = {r->beyond.height, 0};
   for (size_t k = 0; k < r->rows.count; k++) cpb_twofold_add(&value, r->part[k] * r->rows.dist2[k]);
   return cpb_twofold_value(value);
 }
@@ -361,14 +346,12 @@ static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where
   double tau = rounds->ask.edge, weight = r->beyond.weight, value = parts_value(r);
   if (edge == EDGE_BEYOND) {
     if (n > 0) tau = fmax(tau, r->rows.dist2[0]);
-    return tau + (r->beyond.dist2 - tau * weight);
+    return tau + (r->beyond.height - tau * weight);
   }
   if (n > 0) tau = fmin(tau, r->rows.dist2[n - 1]);
   for (size_t k = 0; k < n; k++) weight += r->part[k];
   return value + tau * (1 - weight);
 }
-
-/* ---- columns ---- */
 
 /* Converts the column from about the centre to about origin and enters it into the hull. */
 static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
@@ -388,7 +371,7 @@ static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double
 static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double rest) {
   cpb_twofold sum = {r->beyond.weight, 0};
   double q = parts_value(r);
-  memcpy(r->column, r->beyond.p, rounds->d * sizeof *r->column);
+  memcpy(r->column, r->beyond.point, rounds->d * sizeof *r->column);
   for (size_t k = 0; k < r->rows.count; k++) {
     if (r->part[k] == 0) continue;
     cpb_twofold_add(&sum, r->part[k]);
@@ -397,26 +380,26 @@ static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double res
   if (rest > 0 && r->upon.weight > 0) {
     double share = fmin(rest / r->upon.weight, 1);
     cpb_twofold_add(&sum, share * r->upon.weight);
-    rounds->loops->axpby(share, r->upon.p, 1, r->column, r->column, rounds->d);
-    q += share * r->upon.dist2;
+    rounds->loops->axpby(share, r->upon.point, 1, r->column, r->column, rounds->d);
+    q += share * r->upon.height;
   }
   return enter(rounds, r, q, cpb_twofold_value(sum));
 }
 
 /* Too much weight beyond the edge: all of it, at less than full weight, is feasible, too. */
 static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
-  for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.p[j] / r->beyond.weight;
-  return enter(rounds, r, r->beyond.dist2 / r->beyond.weight, 1);
+  for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.point[j] / r->beyond.weight;
+  return enter(rounds, r, r->beyond.height / r->beyond.weight, 1);
 }
 
 static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
   double *fixed = r->column;
   cpb_margin margin = {.loops = rounds->loops,
                        .set = &r->rows,
-                       .fixed = {fixed, r->beyond.dist2, r->beyond.weight},
+                       .fixed = {fixed, r->beyond.height, r->beyond.weight},
                        .tolerance = fmax(rounds->options.gap / 16, 0x1p-50),
                        .weight = r->part};
-  memcpy(fixed, r->beyond.p, rounds->d * sizeof *fixed);
+  memcpy(fixed, r->beyond.point, rounds->d * sizeof *fixed);
   for (size_t k = 0; k < r->rows.count; k++)
     if (r->part[k] > 0) margin.first = k;
   cpb_status status = cpb_margin_solve(&margin);
@@ -519,8 +502,6 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
   rounds->known.doubt = 0;
   return status;
 }
-
-/* ---- the end of a round ---- */
 
 static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
   cpb_svdd_known *known = &rounds->known;

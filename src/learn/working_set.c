@@ -240,8 +240,6 @@ cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double to
   return iterate(&s, entered);
 }
 
-/* ---- with caps ---- */
-
 /* Rows at their caps are in the hull's fixed part. */
 static void begin(solver *s, const cpb_margin *margin) {
   const cpb_loops *loops = margin->loops;

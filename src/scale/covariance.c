@@ -38,8 +38,6 @@ static cpb_wide_int pair_sums_at(const cpb_pair_sums *sums, size_t i, size_t j) 
   return (cpb_wide_int){word_of(sums, i, j), sums->words, first_of(sums->bits[i]) + first_of(sums->bits[j])};
 }
 
-/* ---- capacity ---- */
-
 /* The widest sum is one of the columns with the largest and the lowest numbers. */
 static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {
   size_t most = 0;
@@ -105,8 +103,6 @@ static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *
   return CPB_OK;
 }
 
-/* ---- adding ---- */
-
 /* word += v 2^32 at, v signed. */
 static void add_signed(uint32_t *word, size_t words, size_t at, int64_t v) {
   for (; v != 0 && at < words; at++) {
@@ -147,14 +143,6 @@ static void pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x,
   pair_sums_deposit(sums, i, j, xl * yl, xe + ye);
   pair_sums_deposit(sums, i, j, xl * yh + xh * yl, xe + ye + 27);
   pair_sums_deposit(sums, i, j, xh * yh, xe + ye + 54);
-}
-
-/* Sets it from that many words. */
-static void pair_sums_set(cpb_pair_sums *sums, size_t i, size_t j, const uint32_t *from) {
-  size_t needed = pair_sums_needed(sums, i, j);
-  uint32_t *word = word_of(sums, i, j);
-  for (size_t k = 0; k < sums->words && needed > 0; k++)
-    word[k] = k < needed ? from[k] : from[needed - 1] >> 31 != 0 ? (uint32_t)low_half : 0;
 }
 
 enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BAND = 24, STRIP = 128 };
@@ -364,8 +352,6 @@ static cpb_status covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_
   return status;
 }
 
-/* ---- taking rows in ---- */
-
 static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
   if (c->held == SLAB) return covariance_flush(c, exec, error);
   if (c->row == NULL) c->row = calloc(SLAB * c->wide, sizeof *c->row);
@@ -566,17 +552,13 @@ static const cpb_state_member counts[] = {
 static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
                                          CPB_MEMBER(I32, cpb_column_bits, high)};
 
-static void write_columns(cpb_state *s, const cpb_covariance *c) {
-  for (size_t i = 0; i < c->d; i++) {
-    cpb_column_bits bits = c->sums.bits[i];
-    if (bits.low > bits.high) bits = (cpb_column_bits){0, -1};
-    cpb_state_carry_members(s, &bits, CPB_STATE_TABLE(range), 0);
-  }
-}
-
-static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
-  size_t columns = 0; /* that are not all 0; each pair of them takes a word */
+/* The ranges of all columns; reading makes space for the sums. */
+static void carry_columns(cpb_state *s, cpb_covariance *c) {
+  size_t d = c->d, columns = 0; /* that are not all 0; each pair of them takes a word */
+  cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
+  if (bits == NULL) cpb_state_no_memory(s, "columns", d);
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
+    bits[i] = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
     cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
     if (bits[i].low == 0 && bits[i].high == -1) {
       bits[i] = cpb_no_bits;
@@ -586,32 +568,25 @@ static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
                       "a column has impossible numbers");
     columns++;
   }
-  bits[d] = (cpb_column_bits){0, 1};
   cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
-}
-
-static void read_columns(cpb_state *s, cpb_covariance *c) {
-  cpb_column_bits *bits = malloc((c->d + 1) * sizeof *bits);
-  if (bits == NULL)
-    cpb_state_no_memory(s, "columns", c->d);
-  else
-    read_bits(s, bits, c->d);
-  if (s->status == CPB_OK) s->status = pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  if (s->reading && s->status == CPB_OK) {
+    bits[d] = (cpb_column_bits){0, 1};
+    s->status = pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  }
   free(bits);
 }
 
 static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
   size_t needed = pair_sums_needed(&c->sums, i, j);
-  uint32_t word[STATE_WORDS] = {0};
   if (needed > STATE_WORDS) cpb_state_refuse(s, "a sum has impossible digits");
   if (needed == 0 || s->status != CPB_OK) return;
-  if (!s->reading) memcpy(word, pair_sums_at(&c->sums, i, j).word, needed * sizeof *word);
+  uint32_t *word = word_of(&c->sums, i, j);
   for (size_t k = 0; k < needed; k++) word[k] = (uint32_t)cpb_state_number(s, word[k], 4);
-  if (!s->reading) return;
-  cpb_state_require(s, i != j || word[needed - 1] >> 31 == 0, "a sum of squares is negative");
+  bool negative = word[needed - 1] >> 31 != 0;
+  for (size_t k = needed; k < c->sums.words; k++) word[k] = negative ? (uint32_t)low_half : 0;
   uint64_t rows = word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32;
+  cpb_state_require(s, i != j || !negative, "a sum of squares is negative");
   cpb_state_require(s, i != c->d || rows == c->rows, "the sums do not match the number of rows");
-  pair_sums_set(&c->sums, i, j, word);
 }
 
 static void carry(cpb_state *s, void **object) {
@@ -630,8 +605,7 @@ static void carry(cpb_state *s, void **object) {
     c->nan_rows = said.nan_rows;
     c->inf_rows = said.inf_rows;
   }
-  if (c->rows > 0 && s->reading) read_columns(s, c);
-  if (c->rows > 0 && !s->reading) write_columns(s, c);
+  if (c->rows > 0) carry_columns(s, c);
   for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)
     for (size_t j = i; j <= c->d && s->status == CPB_OK; j++) carry_sum(s, c, i, j);
   cpb_state_end(s);

@@ -116,8 +116,6 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
   cpb_sized_give(options, &s->options, sizeof s->options);
 }
 
-/* ---- taking rows in ---- */
-
 /* Adds rows to the sums up to the first that is not finite; returns their number. */
 static size_t add_finite(cpb_statistics *s, const cpb_loops *loops, cpb_view rows) {
   size_t count = cpb_column_sums_add(&s->columns, loops, rows), end = count;
@@ -245,8 +243,6 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *w
   return CPB_OK;
 }
 
-/* ---- results ---- */
-
 /* EINVAL when a row has certainly been given twice in a pass. */
 static cpb_status statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
   uint64_t given = s->rows + s->nan_rows + s->inf_rows;
@@ -361,8 +357,6 @@ static void carry_columns(cpb_state *s, cpb_statistics *of) {
   }
 }
 
-/* ---- the sample ---- */
-
 /* Elements of 1, 2, 4 or 8 bytes, in native byte order. */
 static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t d) {
   bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -414,8 +408,6 @@ static void write_sample(cpb_state *s, const cpb_row_sample *sample, const cpb_s
     carry_elements(s, sample->rows + i * sample->row_bytes, cpb_dtype_size(o->dtype), o->d);
   }
 }
-
-/* ---- norms ---- */
 
 static void write_bins(cpb_state *s, const cpb_norm_sketch *norms) {
   size_t at = s->used;
