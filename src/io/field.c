@@ -31,8 +31,7 @@ static void move_to_front(cpb_lines *lines) {
   lines->end = left;
 }
 
-/* Doubles the buffer when it is half full: a long line that arrives in small pieces is copied a few times, not once
- * per piece. */
+/* Doubles the buffer when it is half full, so that a long line in small pieces is copied only a few times. */
 static bool make_room(cpb_lines *lines, cpb_error *error) {
   size_t size = lines->buffer.size;
   if (size != 0 && lines->end <= size / 2) return true;

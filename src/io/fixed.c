@@ -22,8 +22,7 @@ size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
   return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
 }
 
-/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
- * bytes in a row. */
+/* Sets dtype, cols and layout; EFORMAT for d < 1 or too many bytes in a row. */
 static bool set_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, cpb_layout layout) {
   if (cols < 1 || cols > INT32_MAX)
     return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "its rows have d = %" PRIu64 ", wanted 1 .. %d", cols,
@@ -295,8 +294,7 @@ cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, c
 /* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
  * .i8bin .f16bin .ibin: uint32 n, uint32 d, then n*d elements. */
 
-/* The size is not a multiple of the row size: names the row at fault if it is among the first, as examining a million
- * would take seconds. */
+/* The size is not a multiple of the row size: names the row at fault if it is among the first. */
 static bool blame(const cpb_reader *reader) {
   enum { SEARCHED = 1 << 16 };
   size_t row_bytes = reader->layout.row_bytes;
@@ -458,8 +456,7 @@ static bool take_shape(const char **p, npy_header *header) {
   return take(p, ")");
 }
 
-/* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
- * parsing ends there. */
+/* The value of one key. A descr that is a list belongs to a structured array: parsing ends there. */
 static bool take_value(const char **p, const char *key, npy_header *header) {
   if (strcmp(key, "fortran_order") == 0) {
     header->has_order = true;

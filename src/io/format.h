@@ -41,8 +41,7 @@ typedef struct cpb_layout {
   cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
 
-/* Functions that return bool return false after a failure, which they have described in the error of reader->of or
- * writer->of. NULL: nothing to do. */
+/* After a failure, which is in reader->of or writer->of, functions return false. NULL: nothing to do. */
 typedef struct cpb_format {
   const char *name;
   const char *extensions; /* ".hdf5 .h5" */
@@ -62,8 +61,7 @@ typedef struct cpb_format {
   /* Tables with names and texts; NULL: numbers only. */
   bool (*select)(cpb_reader *reader, const char *const *names, size_t count);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
-  /* Seals inside the file: of the rows being read, and of an existing set; finish writes that of new rows. NULL: seals
-   * are separate files. */
+  /* Seals inside the file, of the rows being read and of an existing set; finish writes new ones. NULL: separate. */
   bool (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
   bool (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 

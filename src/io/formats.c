@@ -56,8 +56,7 @@ static const cpb_format *by_extension(const char *path) {
   return NULL;
 }
 
-/* A file named with --format may have any extension: then the last colon separates the set, unless a file of that
- * whole name exists. */
+/* With --format any extension is allowed: the last colon separates the set, unless a file of that name exists. */
 static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);

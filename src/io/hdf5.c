@@ -163,8 +163,7 @@ static void release(hid_t id) {
 
 typedef enum mode { READ, CREATE, ADD } mode;
 
-/* Opens the file in HDF5: for reading, as a new file, or with its existing bytes, which must live until it is closed.
- * HDF5 counts references to the driver: it exists as long. */
+/* The bytes must live until the file is closed; so does the driver, whose references HDF5 counts. */
 static hid_t driver_open_file(driver_bytes *bytes, mode how) {
   hid_t ours = cpb_h5()->H5FDregister(&driver), access = cpb_h5()->H5Pcreate(H5P_FILE_ACCESS), file = -1;
   if (ours >= 0 && access >= 0 && cpb_h5()->H5Pset_driver(access, ours, &bytes) >= 0)
@@ -471,8 +470,7 @@ static bool take_kept(cpb_writer *writer, hdf5_state *state) {
   return copy_kept(writer, &kept);
 }
 
-/* Removes what has the name of the new set: a set of numbers or a dangling link may be replaced, a group with its
- * contents may not. */
+/* Removes a set of numbers or a dangling link that has the name of the new set, but not a group with its contents. */
 static bool make_way(const cpb_writer *writer, const hdf5_state *state) {
   if (cpb_h5()->H5Lexists(state->file, writer->set, state->access) <= 0) return true;
   hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, state->access);
@@ -497,8 +495,7 @@ static bool open_for_writing(cpb_writer *writer, hdf5_state *state) {
           cpb_refuse(&writer->of, CPB_WHY_HDF5_OPEN, "HDF5 cannot %s it", keep ? "open" : "create"));
 }
 
-/* Contiguous if the number of rows is known, extensible chunks if not; without time stamps, so that the same numbers
- * give the same bytes. */
+/* In extensible chunks if the number of rows is unknown; without time stamps: the same numbers give the same bytes. */
 static bool set_creation(const cpb_writer *writer, hid_t creation) {
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
   hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->cols};

@@ -138,8 +138,7 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   cpb_text_put(&writer->out, text, length + digits);
 }
 
-/* +0 is omitted; -0 is not, because its sign would be lost. The last column of the first row is always written: it
- * determines d. */
+/* +0 is omitted, but not -0, whose sign would be lost, nor the last column of the first row, which determines d. */
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   static const char zero[8] = {0};
   size_t size = cpb_dtype_size(writer->dtype);

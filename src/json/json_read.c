@@ -165,8 +165,7 @@ static bool is_utf8(const char *text, size_t length) {
   return false;
 }
 
-/* The text between two quotes, decoded in place and 0-terminated: no escape is shorter than what it encodes. NULL after
- * an error. */
+/* The text up to the quote, decoded in place: no escape is shorter than what it encodes. NULL after an error. */
 static const char *read_text(parser *t, size_t *length) {
   char *text = t->p;
   *length = 0;
