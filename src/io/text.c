@@ -54,39 +54,32 @@ static census count_fields(cpb_line line, cpb_field_style style) {
   return count;
 }
 
-/* "column 3", and its name if it has one. */
-static void name_column(const text_state *state, size_t column, char *to, size_t room) {
+static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
+                         const char *rest) {
+  const text_state *state = reader->state;
   const char *name = cpb_texts_at(&state->names, column);
-  if (name == NULL || *name == 0)
-    snprintf(to, room, "column %zu", column + 1);
-  else
-    snprintf(to, room, "column %zu (%.40s)", column + 1, name);
-}
-
-static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f, const char *rest,
-                         cpb_error *error) {
-  const cpb_file_call of = {reader->of->path, error};
+  bool named = name != NULL && *name != 0;
   uint64_t line = reader->lines.number;
   int shown = (int)(f.length < 40 ? f.length : 40);
   char where[80];
   double value;
-  name_column(reader->state, column, where, sizeof where);
+  snprintf(where, sizeof where, "column %zu%s%.40s%s", column + 1, named ? " (" : "", named ? name : "",
+           named ? ")" : "");
   if (cpb_field_unclosed(f))
-    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_QUOTE,
+    return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_QUOTE,
                           "line %" PRIu64 ", %s: a quote is not closed before the separator", line, where);
   if (!cpb_field_is_text(f))
-    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_BINARY, "line %" PRIu64 ", %s: \"%.*s\" is binary, not text",
-                          line, where, shown, f.text);
+    return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_BINARY,
+                          "line %" PRIu64 ", %s: \"%.*s\" is binary, not text", line, where, shown, f.text);
   if (rest[0] == 0 && cpb_field_number(f, (cpb_field_style){.decimal_comma = true}, &value))
     rest = "; with a decimal comma it is one";
-  return cpb_refuse_row(&of, row, CPB_WHY_TEXT_NUMBER,
+  return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_NUMBER,
                         "line %" PRIu64 ", %s: \"%.*s\" is not a number that fits in a double%s", line, where,
                         shown, f.text, rest);
 }
 
 static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f) {
-  return (!cpb_field_unclosed(f) && cpb_field_is_text(f)) ||
-         refuse_field(reader, row, column, f, "", reader->of->error);
+  return (!cpb_field_unclosed(f) && cpb_field_is_text(f)) || refuse_field(reader, row, column, f, "");
 }
 
 /* Texts of rows that an earlier pass has stored are not stored again. */
@@ -95,10 +88,10 @@ static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_fiel
          (row != kept->count || cpb_field_keep(f, kept, reader->of->error));
 }
 
-/* An error, or a problem that is reported and read as NaN. */
-static bool meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what) {
-  if (reader->o.problem == NULL) return cpb_fail_again(reader->of->error, what) == CPB_OK;
-  reader->o.problem(reader->o.context, what);
+/* After a failure: where the caller wants to know of problems, it is only one of these, and read as NaN. */
+static bool forgive(const cpb_reader *reader, double *numbers, size_t count) {
+  if (reader->o.problem == NULL) return false;
+  reader->o.problem(reader->o.context, reader->of->error);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
   return true;
 }
@@ -109,9 +102,7 @@ static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_fie
   if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids);
   if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels);
   if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return true;
-  cpb_error what;
-  refuse_field(reader, row, column, f, "", &what);
-  return meet(reader, numbers + place, 1, &what);
+  return refuse_field(reader, row, column, f, "") || forgive(reader, numbers + place, 1);
 }
 
 static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
@@ -123,11 +114,10 @@ static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *
       return false;
   if (p == NULL && column == columns) return true;
   uint64_t fields = count_fields(line, state->style).fields;
-  cpb_error what;
-  cpb_refuse_row(&(cpb_file_call){reader->of->path, &what}, row, CPB_WHY_FILE_ROW_COLUMNS,
-                 "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu", reader->lines.number,
-                 fields, cpb_s(fields), columns);
-  return meet(reader, numbers, reader->cols, &what);
+  return cpb_refuse_row(reader->of, row, CPB_WHY_FILE_ROW_COLUMNS,
+                        "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu",
+                        reader->lines.number, fields, cpb_s(fields), columns) ||
+         forgive(reader, numbers, reader->cols);
 }
 
 /* ---- the first lines ---- */
@@ -141,7 +131,7 @@ static bool refuse_row_0(const cpb_reader *reader) {
   cpb_field f = cpb_field_take(&p, end, state->style.separator);
   for (; cpb_field_number(f, state->style, &value); column++)
     f = cpb_field_take(&p, end, state->style.separator);
-  return refuse_field(reader, 0, column, f, ", and a header has only names", reader->of->error);
+  return refuse_field(reader, 0, column, f, ", and a header has only names");
 }
 
 static bool take_names(cpb_reader *reader) {
