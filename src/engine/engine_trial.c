@@ -92,14 +92,6 @@ static bool judge_form(const cpb_survey *s, const cpb_asking *a, const uint64_t 
   return true;
 }
 
-/* Twice: half of the candidates each time, so that no more are rescored than with one query. */
-static bool ask(const cpb_survey *s, const cpb_way *w, const cpb_asking *a, uint64_t *ids,
-                cpb_engine_cost *cost) {
-  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
-  return w->twice ? cpb_engine_ask_twice(a, w->radii[0], s->k, s->radius, half, s->candidates, ids, cost)
-                  : cpb_engine_ask(a, NULL, w->radii, w->forms, s->candidates, ids, cost);
-}
-
 static cpb_engine_trial trial_of(const cpb_survey *s, const cpb_way *w, size_t form,
                                  const cpb_engine_cost *cost) {
   cpb_engine_trial trial = {.size = sizeof trial,
@@ -127,7 +119,12 @@ bool cpb_way_try(const cpb_survey *s, const cpb_way *w, const cpb_exec *exec, cp
   asking.transform = transform;
   asking.seed = w->seed;
   asking.exec = exec;
-  done = done && cpb_engine_prepare(&asking) && ask(s, w, &asking, ids, &cost);
+  /* twice: half of the candidates each time, so that no more are rescored than with one query */
+  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
+  done =
+      done && cpb_engine_prepare(&asking) &&
+      (w->twice ? cpb_engine_ask_twice(&asking, w->radii[0], s->k, s->radius, half, s->candidates, ids, &cost)
+                : cpb_engine_ask(&asking, NULL, w->radii, w->forms, s->candidates, ids, &cost));
   free(asking.rows);
   cpb_transform_free(transform);
   for (size_t form = 0; form < w->forms && done; form++) {

@@ -555,51 +555,38 @@ static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
 
 /* ---- the seal, an attribute of the set ---- */
 
-static bool put_attribute(hid_t set, hid_t type, const char *text) {
-  hid_t space = cpb_h5()->H5Screate(H5S_SCALAR);
-  hid_t attribute =
-      space < 0 ? -1 : cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
+/* Replaces an existing seal. */
+static bool put_seal(hid_t set, const char *text) {
+  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1), space = cpb_h5()->H5Screate(H5S_SCALAR), attribute = -1;
+  if (type >= 0 && space >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
+      cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+      (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0 ||
+       cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0))
+    attribute = cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
   bool done = attribute >= 0 && cpb_h5()->H5Awrite(attribute, type, text) >= 0;
   if (attribute >= 0) done = cpb_h5()->H5Aclose(attribute) >= 0 && done;
   release(space);
-  return done;
-}
-
-/* Replaces an existing seal. */
-static bool put_seal(hid_t set, const char *text) {
-  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1);
-  bool done = type >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
-              cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
-  if (done && cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0)
-    done = cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
-  done = done && put_attribute(set, type, text);
   release(type);
   return done;
 }
 
-/* Its value if it is a text of at most this length; other attributes of that name are ignored. */
-static bool read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, size_t *length, cpb_error *error) {
-  enum { SEAL_MOST = 1 << 12 };
-  size_t size = cpb_h5()->H5Tget_size(type);
-  hid_t space = cpb_h5()->H5Aget_space(attribute);
-  bool plain = space >= 0 && cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
-               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0 &&
-               size > 0 && size <= SEAL_MOST;
-  release(space);
-  if (!plain) return true;
-  if (!cpb_buffer_reserve(text, size, 0, error)) return false;
-  if (cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
-  return true;
-}
-
+/* The attribute if it is a text of at most this length; others of that name are ignored. */
 static bool read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *error) {
+  enum { SEAL_MOST = 1 << 12 };
   if (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return true;
   hid_t attribute = cpb_h5()->H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
   hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
-  bool done = type < 0 || read_attribute(attribute, type, text, length, error);
+  hid_t space = attribute < 0 ? -1 : cpb_h5()->H5Aget_space(attribute);
+  size_t size = type < 0 ? 0 : cpb_h5()->H5Tget_size(type);
+  bool plain = size > 0 && size <= SEAL_MOST && space >= 0 &&
+               cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
+               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0;
+  bool room = !plain || cpb_buffer_reserve(text, size, 0, error);
+  if (plain && room && cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
+  release(space);
   release(type);
   release(attribute);
-  return done;
+  return room;
 }
 
 static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {

@@ -266,17 +266,6 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
   return status;
 }
 
-/* A set of an HDF5 file may have a separate seal of an older version, which is removed with its rows. */
-static char *name_old_seal(const cpb_writer *writer, cpb_error *error) {
-  const char *set = writer->set == NULL ? writer->format->default_set : writer->set;
-  return name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, error);
-}
-
-static cpb_status remove_seal(const char *name, cpb_error *error) {
-  if (unlink(name) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return CPB_OK;
-  return cpb_file_fail_errno(error, name, "remove");
-}
-
 /* Writes the new seal to an unnamed file. */
 static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_whole *seal,
                                cpb_error *error) {
@@ -292,7 +281,8 @@ static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_w
 static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal, cpb_error *error) {
   int lock = cpb_whole_lock(writer->whole.target);
   bool sealed = seal->target != NULL;
-  cpb_status status = remove_seal(old_seal, error);
+  bool removed = unlink(old_seal) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+  cpb_status status = removed ? CPB_OK : cpb_file_fail_errno(error, old_seal, "remove");
   if (status == CPB_OK) status = (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error);
   if (status == CPB_OK && sealed) status = cpb_whole_place(seal, error);
   cpb_whole_unlock(lock);
@@ -302,7 +292,9 @@ static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *
 static cpb_status publish(cpb_writer *writer, cpb_error *error) {
   cpb_whole seal;
   if (writer->whole.stream) return CPB_OK;
-  char *name = name_old_seal(writer, error);
+  /* a set of an HDF5 file may have a separate seal of an older version, which is removed with its rows */
+  const char *set = writer->set == NULL ? writer->format->default_set : writer->set;
+  char *name = name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, error);
   if (name == NULL) return CPB_ENOMEM;
   cpb_status status = prepare_seal(writer, name, &seal, error);
   if (status == CPB_OK) status = cpb_whole_sync(&writer->whole, error);

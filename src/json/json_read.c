@@ -294,15 +294,6 @@ static cpb_json *read_value(parser *t) {
   }
 }
 
-static cpb_json_fault fault_of(const parser *t) {
-  cpb_json_fault fault = {t->why, t->no_memory, t->bad_id, 1, 1};
-  for (const char *p = t->start; p < t->start + (t->p - t->copy); p++) {
-    fault.column = *p == '\n' ? 1 : fault.column + 1;
-    fault.line += *p == '\n';
-  }
-  return fault;
-}
-
 static void read_text_of(parser *t) {
   skip_blanks(t);
   bool any = (t->how & CPB_JSON_ANY) != 0;
@@ -341,7 +332,11 @@ cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json
     refuse(&t, "no memory");
   else
     read_text_of(&t);
-  *fault = fault_of(&t);
+  *fault = (cpb_json_fault){t.why, t.no_memory, t.bad_id, 1, 1};
+  for (const char *p = text; p < text + (t.p - t.copy); p++) {
+    fault->column = *p == '\n' ? 1 : fault->column + 1;
+    fault->line += *p == '\n';
+  }
   free(t.slot);
   if (t.why == NULL) return t.nodes;
   free(t.nodes);

@@ -115,11 +115,6 @@ static const char *text_of(const cpb_json *root, const char *key) {
   return text == NULL ? "" : text;
 }
 
-static bool read_role(const cpb_json *root, cpb_role *role) {
-  *role = strcmp(text_of(root, "role"), role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
-  return strcmp(text_of(root, "role"), role_names[*role]) == 0;
-}
-
 static bool read_precision(const cpb_json *root, cpb_dtype *dtype) {
   static const cpb_dtype floats[] = {CPB_F32, CPB_F64, CPB_F16};
   for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
@@ -127,13 +122,9 @@ static bool read_precision(const cpb_json *root, cpb_dtype *dtype) {
   return false;
 }
 
-static bool read_hash(const cpb_json *root, uint64_t hash[2]) {
-  const char *text = text_of(root, "hash");
-  return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
-}
-
 static void read_facts(cpb_json_file *f, cpb_seal_facts *facts) {
-  const char *fingerprint = text_of(f->root, "fingerprint");
+  const char *fingerprint = text_of(f->root, "fingerprint"), *hash = text_of(f->root, "hash");
+  const char *role = text_of(f->root, "role");
   cpb_json_check_kind(f, "seal", VERSION);
   cpb_json_check_sum(f);
   facts->rows = cpb_json_rows(f, f->root, "rows", 0, INT64_MAX);
@@ -141,9 +132,11 @@ static void read_facts(cpb_json_file *f, cpb_seal_facts *facts) {
   facts->radius = cpb_json_number(f, f->root, "radius");
   check_key(f, facts->radius >= 0 && facts->radius < INFINITY, "radius");
   check_key(f, strlen(fingerprint) == 16 && read_hex(fingerprint, &facts->fingerprint), "fingerprint");
-  check_key(f, read_role(f->root, &facts->role), "role");
+  facts->role = strcmp(role, role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
+  check_key(f, strcmp(role, role_names[facts->role]) == 0, "role");
   check_key(f, read_precision(f->root, &facts->precision), "dtype");
-  check_key(f, read_hash(f->root, facts->hash), "hash");
+  check_key(f, strlen(hash) == 32 && read_hex(hash, &facts->hash[0]) && read_hex(hash + 16, &facts->hash[1]),
+            "hash");
 }
 
 static cpb_status read_text(const char *text, size_t length, const char *name, cpb_seal_facts *facts,
