@@ -4,7 +4,7 @@
  *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
  *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
  *   hdf5.c      .hdf5 .h5                                      whole_file.c  bytes out
- *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               lines.c       lines, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/field.h"
 #include "io/input.h"
+#include "io/lines.h"
 #include "io/random_access.h"
 #include "io/sealing.h"
 #include "io/whole_file.h"

@@ -1,11 +1,13 @@
 /* .csv .tsv: tables as written by spreadsheets, pandas and R: RFC 4180 with commas, tabs, semicolons or blanks, taken
  * from the first line; that is a header if none of its fields is a number. A cell without a number is NaN. A first
  * column without a name in the header contains the ids of the rows. */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "capball/advanced/flow.h"
 #include "core/column_names.h"
@@ -14,9 +16,179 @@
 #include "io/format.h"
 #include "io/number.h"
 
+/* ---- fields ---- */
+
+enum { SHORT_FIELD = 64 };
+
+typedef struct field {
+  const char *text;
+  size_t length;
+  bool quoted, closed; /* closed: nothing but blanks between the closing quote and the separator */
+} field;
+
+/* How fields are separated and numbers are written. */
+typedef struct field_style {
+  char separator; /* ' ' stands for any number of blanks */
+  bool decimal_comma;
+} field_style;
+
+static const char *skip_blanks(const char *p, const char *end) {
+  while (p < end && *p == ' ') p++;
+  return p;
+}
+
+/* The position after the closing quote of the text at `p`, or the end. */
+static const char *quote_end(const char *p, const char *end) {
+  while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) p += *p == '"' ? 2 : 1;
+  return p < end ? p : end;
+}
+
+/* Reads the field at *p and advances past its separator; *p = NULL after the last field. */
+static field take_field(const char **p, const char *end, char separator) {
+  const char *begin = skip_blanks(*p, end), *stop = begin;
+  field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
+  if (taken.quoted) {
+    taken.text = begin + 1;
+    stop = quote_end(taken.text, end);
+    taken.closed = stop < end;
+    taken.length = (size_t)(stop - taken.text);
+    const char *quote = stop < end ? stop + 1 : stop;
+    stop = separator == ' ' ? quote : skip_blanks(quote, end);
+    taken.closed = taken.closed && (stop == end || *stop == separator);
+  }
+  const char *next = stop == end ? NULL : memchr(stop, separator, (size_t)(end - stop));
+  if (!taken.quoted) taken.length = (size_t)((next == NULL ? end : next) - taken.text);
+  *p = next == NULL ? NULL : separator == ' ' ? skip_blanks(next, end) : next + 1;
+  if (separator == ' ' && *p == end) *p = NULL;
+  return taken;
+}
+
+static bool is_unclosed(field f) { return f.quoted && !f.closed; }
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static field trim(field f) {
+  while (f.length > 0 && is_blank(f.text[0])) f.text++, f.length--;
+  while (f.length > 0 && is_blank(f.text[f.length - 1])) f.length--;
+  return f;
+}
+
+static bool is_word(field f, const char *word) {
+  return strlen(word) == f.length && strncasecmp(word, f.text, f.length) == 0;
+}
+
+/* Only blanks, or a word for a missing value. */
+static bool is_missing(field f) {
+  static const char *const words[] = {"", "na", "n/a", "#n/a", "null", "none", "<na>", "nan", "-nan"};
+  size_t i = 0, count = sizeof words / sizeof *words;
+  if (is_unclosed(f)) return false;
+  f = trim(f);
+  while (i < count && !is_word(f, words[i])) i++;
+  return i < count;
+}
+
+static bool parse_comma(field f, double *value) {
+  char copy[SHORT_FIELD];
+  const char *comma = memchr(f.text, ',', f.length);
+  if (comma == NULL || f.length >= sizeof copy || memchr(f.text, '.', f.length) != NULL) return false;
+  memcpy(copy, f.text, f.length);
+  copy[comma - f.text] = '.';
+  return cpb_number_parse(copy, f.length, value);
+}
+
+static bool parse_truth(field f, double *value) {
+  f = trim(f);
+  *value = is_word(f, "true");
+  return *value == 1 || is_word(f, "false");
+}
+
+/* A number that fits a double (NaN if missing; true and false are 1 and 0); false for anything else. */
+static bool is_number(field f, field_style style, double *value) {
+  if (is_unclosed(f)) return false;
+  if (cpb_number_parse(f.text, f.length, value)) return true;
+  if (style.decimal_comma && parse_comma(f, value)) return true;
+  if (parse_truth(f, value)) return true;
+  *value = NAN;
+  return is_missing(f);
+}
+
+/* No binary bytes. */
+static bool is_text(field f) {
+  for (size_t i = 0; i < f.length; i++) {
+    unsigned char c = (unsigned char)f.text[i];
+    if ((c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f) return false;
+  }
+  return true;
+}
+
+static bool is_name(field f, field_style style) {
+  double value;
+  return !is_unclosed(f) && is_text(f) && !is_number(f, style, &value);
+}
+
+/* A number that is rejected, such as 1e999 or 0x1.8p3: a line with one is not a header. */
+static bool is_refused_number(field f) { return !is_unclosed(f) && cpb_number_is_refused(f.text, f.length); }
+
+/* "1;2;3" in a .csv: numbers, but not in the format of this file. */
+static bool begins_like_a_number(field f) {
+  f = trim(f);
+  size_t i = 0;
+  if (i < f.length && (f.text[i] == '+' || f.text[i] == '-')) i++;
+  if (i < f.length && f.text[i] == '.') i++;
+  return i < f.length && f.text[i] >= '0' && f.text[i] <= '9';
+}
+
+/* Adds the field, with surrounding blanks removed and doubled quotes as one. */
+static bool keep_text(field f, cpb_texts *texts, cpb_error *error) {
+  f = trim(f);
+  if (!cpb_texts_add(texts, f.text, f.length, error)) return false;
+  if (!f.quoted || memchr(f.text, '"', f.length) == NULL) return true;
+  size_t length = 0;
+  char *kept = (char *)(uintptr_t)cpb_texts_at(texts, texts->count - 1);
+  for (size_t i = 0; i < f.length; i++, length++) {
+    kept[length] = f.text[i];
+    if (f.text[i] == '"' && i + 1 < f.length && f.text[i + 1] == '"') i++;
+  }
+  kept[length] = 0;
+  return true;
+}
+
+/* ---- which separator ---- */
+
+static bool has_outside_quotes(cpb_line line, char wanted) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.length; i++) {
+    if (line.text[i] == '"') quoted = !quoted;
+    if (line.text[i] == wanted && !quoted) return true;
+  }
+  return false;
+}
+
+/* Words separated by blanks are one name, "body mass", unless they are numbers or each is quoted. */
+static bool is_apart_by_blanks(cpb_line line, bool decimal_comma) {
+  field_style style = {' ', decimal_comma};
+  const char *p = line.text, *end = p + line.length;
+  size_t fields = 0;
+  for (; p != NULL; fields++) {
+    field f = take_field(&p, end, ' ');
+    double value;
+    if (is_unclosed(f) || (!f.quoted && !is_number(f, style, &value))) return false;
+  }
+  return fields > 1;
+}
+
+/* A tab in a file is intentional; semicolons are used where numbers contain decimal commas. */
+static char find_separator(cpb_line first, char usual, bool decimal_comma) {
+  if (has_outside_quotes(first, '\t')) return '\t';
+  if (has_outside_quotes(first, ';')) return ';';
+  if (!decimal_comma && has_outside_quotes(first, ',')) return ',';
+  if (is_apart_by_blanks(first, decimal_comma)) return ' ';
+  return decimal_comma && usual == ',' ? ';' : usual;
+}
+
 typedef struct text_state {
   cpb_line first; /* row 0, read to count the columns, and not returned yet */
-  cpb_field_style style;
+  field_style style;
   cpb_texts names;   /* of all columns of the file; none without a header */
   char skipped[512]; /* names of the columns skipped, for people */
 } text_state;
@@ -29,33 +201,32 @@ typedef struct census {
 } census;
 
 /* "7" as field 7: how pandas and R number columns. */
-static bool is_place(cpb_field f, uint64_t place) {
+static bool is_place(field f, uint64_t place) {
   char digits[24];
   int length = snprintf(digits, sizeof digits, "%" PRIu64, place);
   return f.length == (size_t)length && memcmp(f.text, digits, f.length) == 0;
 }
 
-static census count_fields(cpb_line line, cpb_field_style style) {
+static census count_fields(cpb_line line, field_style style) {
   const char *p = line.text, *end = line.text + line.length;
   census count = {.counted = true};
   for (; p != NULL; count.fields++) {
-    cpb_field f = cpb_field_take(&p, end, style.separator);
+    field f = take_field(&p, end, style.separator);
     double value;
-    bool missing = cpb_field_missing(f), number = !missing && cpb_field_number(f, style, &value);
+    bool missing = is_missing(f), number = !missing && is_number(f, style, &value);
     if (count.fields == 0) count.empty_first = missing && f.length == 0;
     bool over_ids = count.fields == 0 && count.empty_first;
     count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
     count.empty += missing;
     count.numbers += number;
-    count.refused += cpb_field_is_refused_number(f);
-    count.names += cpb_field_is_name(f, style);
-    count.like_numbers += cpb_field_begins_like_a_number(f);
+    count.refused += is_refused_number(f);
+    count.names += is_name(f, style);
+    count.like_numbers += begins_like_a_number(f);
   }
   return count;
 }
 
-static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f,
-                         const char *rest) {
+static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, field f, const char *rest) {
   const text_state *state = reader->state;
   const char *name = cpb_texts_at(&state->names, column);
   bool named = name != NULL && *name != 0;
@@ -65,27 +236,26 @@ static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, 
   double value;
   snprintf(where, sizeof where, "column %zu%s%.40s%s", column + 1, named ? " (" : "", named ? name : "",
            named ? ")" : "");
-  if (cpb_field_unclosed(f))
+  if (is_unclosed(f))
     return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_QUOTE,
                           "line %" PRIu64 ", %s: a quote is not closed before the separator", line, where);
-  if (!cpb_field_is_text(f))
+  if (!is_text(f))
     return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_BINARY,
                           "line %" PRIu64 ", %s: \"%.*s\" is binary, not text", line, where, shown, f.text);
-  if (rest[0] == 0 && cpb_field_number(f, (cpb_field_style){.decimal_comma = true}, &value))
+  if (rest[0] == 0 && is_number(f, (field_style){.decimal_comma = true}, &value))
     rest = "; with a decimal comma it is one";
   return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_NUMBER,
                         "line %" PRIu64 ", %s: \"%.*s\" is not a number that fits in a double%s", line, where,
                         shown, f.text, rest);
 }
 
-static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f) {
-  return (!cpb_field_unclosed(f) && cpb_field_is_text(f)) || refuse_field(reader, row, column, f, "");
+static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, field f) {
+  return (!is_unclosed(f) && is_text(f)) || refuse_field(reader, row, column, f, "");
 }
 
 /* Texts of rows that an earlier pass has stored are not stored again. */
-static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept) {
-  return check_text(reader, row, column, f) &&
-         (row != kept->count || cpb_field_keep(f, kept, reader->of->error));
+static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, field f, cpb_texts *kept) {
+  return check_text(reader, row, column, f) && (row != kept->count || keep_text(f, kept, reader->of->error));
 }
 
 /* After a failure: where the caller wants to know of problems, it is only one of these, and read as NaN. */
@@ -96,12 +266,12 @@ static bool forgive(const cpb_reader *reader, double *numbers, size_t count) {
   return true;
 }
 
-static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers) {
+static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, field f, double *numbers) {
   const text_state *state = reader->state;
   size_t place = reader->columns.place[column];
   if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids);
   if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels);
-  if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return true;
+  if (place == CPB_COLUMN_UNUSED || is_number(f, state->style, numbers + place)) return true;
   return refuse_field(reader, row, column, f, "") || forgive(reader, numbers + place, 1);
 }
 
@@ -110,8 +280,7 @@ static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *
   const char *p = line.text, *end = line.text + line.length;
   size_t column = 0, columns = reader->columns.in_file;
   for (; p != NULL && column < columns; column++)
-    if (!parse_field(reader, row, column, cpb_field_take(&p, end, state->style.separator), numbers))
-      return false;
+    if (!parse_field(reader, row, column, take_field(&p, end, state->style.separator), numbers)) return false;
   if (p == NULL && column == columns) return true;
   uint64_t fields = count_fields(line, state->style).fields;
   return cpb_refuse_row(reader->of, row, CPB_WHY_FILE_ROW_COLUMNS,
@@ -128,9 +297,8 @@ static bool refuse_row_0(const cpb_reader *reader) {
   const char *p = state->first.text, *end = p + state->first.length;
   size_t column = 0;
   double value;
-  cpb_field f = cpb_field_take(&p, end, state->style.separator);
-  for (; cpb_field_number(f, state->style, &value); column++)
-    f = cpb_field_take(&p, end, state->style.separator);
+  field f = take_field(&p, end, state->style.separator);
+  for (; is_number(f, state->style, &value); column++) f = take_field(&p, end, state->style.separator);
   return refuse_field(reader, 0, column, f, ", and a header has only names");
 }
 
@@ -138,9 +306,8 @@ static bool take_names(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
   for (size_t column = 0; p != NULL; column++) {
-    cpb_field f = cpb_field_take(&p, end, state->style.separator);
-    if (!check_text(reader, 0, column, f) || !cpb_field_keep(f, &state->names, reader->of->error))
-      return false;
+    field f = take_field(&p, end, state->style.separator);
+    if (!check_text(reader, 0, column, f) || !keep_text(f, &state->names, reader->of->error)) return false;
   }
   return true;
 }
@@ -182,13 +349,13 @@ static void skip_byte_order_mark(cpb_line *line) {
 static bool take_separator(cpb_reader *reader) {
   text_state *state = reader->state;
   skip_byte_order_mark(&state->first);
-  state->style = (cpb_field_style){.decimal_comma = reader->o.decimal_comma};
+  state->style = (field_style){.decimal_comma = reader->o.decimal_comma};
   if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
     state->style.separator = state->first.text[4];
     return cpb_lines_next(&reader->lines, &reader->source, &state->first);
   }
   state->style.separator =
-      cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
+      find_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
   return true;
 }
 
@@ -208,12 +375,12 @@ static bool set_columns(cpb_reader *reader) {
 }
 
 /* Text, and not a number with a typo; dates and times are text. */
-static bool is_text_cell(cpb_field f, cpb_field_style style) {
+static bool is_text_cell(field f, field_style style) {
   double value;
-  if (cpb_field_missing(f) || cpb_field_number(f, style, &value)) return false;
+  if (is_missing(f) || is_number(f, style, &value)) return false;
   size_t marks = 0;
   for (size_t i = 1; i < f.length; i++) marks += f.text[i] == '-' || f.text[i] == '/' || f.text[i] == ':';
-  return !cpb_field_begins_like_a_number(f) || marks >= 2;
+  return !begins_like_a_number(f) || marks >= 2;
 }
 
 static void skip_column(cpb_reader *reader, size_t column) {
@@ -236,7 +403,7 @@ static void skip_text_columns(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p == NULL ? NULL : p + state->first.length;
   for (size_t column = 0; p != NULL && column < reader->columns.in_file; column++) {
-    cpb_field f = cpb_field_take(&p, end, state->style.separator);
+    field f = take_field(&p, end, state->style.separator);
     bool number = reader->columns.place[column] < reader->columns.taken;
     if (number && reader->columns.taken > 1 && is_text_cell(f, state->style)) skip_column(reader, column);
   }
