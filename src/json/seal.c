@@ -261,14 +261,6 @@ cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const
                            : holds[facts->role]);
 }
 
-/* The rows of a file, all of them hashed while they are read. */
-static cpb_status watch_file(cpb_reader *reader, cpb_source *source, cpb_seal_watch **watch,
-                             cpb_error *error) {
-  *source = cpb_reader_source(reader, false);
-  cpb_status status = cpb_seal_watch_new(source, watch, error);
-  return status == CPB_OK ? cpb_seal_watch_all(*watch, error) : status;
-}
-
 cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role, bool *found,
                           double *radius, cpb_error *error) {
   if (path == NULL || found == NULL || radius == NULL)
@@ -283,7 +275,9 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   if (status != CPB_OK) return status;
   /* a seal that cannot be used is ignored */
   bool is_there = cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found;
-  if (is_there) status = watch_file(reader, &source, &watch, error);
+  source = cpb_reader_source(reader, false);
+  if (is_there) status = cpb_seal_watch_new(&source, &watch, error);
+  if (is_there && status == CPB_OK) status = cpb_seal_watch_all(watch, error);
   if (is_there && status == CPB_OK && cpb_seal_watch_fits(watch, &facts)) {
     *found = true;
     *radius = facts.radius;
