@@ -23,7 +23,7 @@ enum { SHORT_FIELD = 64 };
 typedef struct field {
   const char *text;
   size_t length;
-  bool quoted, closed; /* closed: nothing but blanks between the closing quote and the separator */
+  bool quoted, unclosed; /* unclosed: there is more than blanks between the closing quote and the separator */
 } field;
 
 /* How fields are separated and numbers are written. */
@@ -49,12 +49,10 @@ static field take_field(const char **p, const char *end, char separator) {
   field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
   if (taken.quoted) {
     taken.text = begin + 1;
-    stop = quote_end(taken.text, end);
-    taken.closed = stop < end;
-    taken.length = (size_t)(stop - taken.text);
-    const char *quote = stop < end ? stop + 1 : stop;
-    stop = separator == ' ' ? quote : skip_blanks(quote, end);
-    taken.closed = taken.closed && (stop == end || *stop == separator);
+    const char *quote = quote_end(taken.text, end), *after = quote < end ? quote + 1 : end;
+    taken.length = (size_t)(quote - taken.text);
+    stop = separator == ' ' ? after : skip_blanks(after, end);
+    taken.unclosed = quote == end || (stop < end && *stop != separator);
   }
   const char *next = stop == end ? NULL : memchr(stop, separator, (size_t)(end - stop));
   if (!taken.quoted) taken.length = (size_t)((next == NULL ? end : next) - taken.text);
@@ -62,8 +60,6 @@ static field take_field(const char **p, const char *end, char separator) {
   if (separator == ' ' && *p == end) *p = NULL;
   return taken;
 }
-
-static bool is_unclosed(field f) { return f.quoted && !f.closed; }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -73,18 +69,20 @@ static field trim(field f) {
   return f;
 }
 
-static bool is_word(field f, const char *word) {
-  return strlen(word) == f.length && strncasecmp(word, f.text, f.length) == 0;
-}
-
-/* Only blanks, or a word for a missing value. */
-static bool is_missing(field f) {
-  static const char *const words[] = {"", "na", "n/a", "#n/a", "null", "none", "<na>", "nan", "-nan"};
-  size_t i = 0, count = sizeof words / sizeof *words;
-  if (is_unclosed(f)) return false;
+/* Words for a missing value, and for 1 and 0. */
+static bool find_word(field f, double *value) {
+  static const struct {
+    const char *word;
+    double value;
+  } words[] = {{"", NAN},     {"na", NAN},  {"n/a", NAN},  {"#n/a", NAN}, {"null", NAN}, {"none", NAN},
+               {"<na>", NAN}, {"nan", NAN}, {"-nan", NAN}, {"true", 1},   {"false", 0}};
   f = trim(f);
-  while (i < count && !is_word(f, words[i])) i++;
-  return i < count;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strlen(words[i].word) == f.length && strncasecmp(words[i].word, f.text, f.length) == 0) {
+      *value = words[i].value;
+      return true;
+    }
+  return false;
 }
 
 static bool parse_comma(field f, double *value) {
@@ -96,20 +94,10 @@ static bool parse_comma(field f, double *value) {
   return cpb_number_parse(copy, f.length, value);
 }
 
-static bool parse_truth(field f, double *value) {
-  f = trim(f);
-  *value = is_word(f, "true");
-  return *value == 1 || is_word(f, "false");
-}
-
 /* A number that fits a double (NaN if missing; true and false are 1 and 0); false for anything else. */
 static bool is_number(field f, field_style style, double *value) {
-  if (is_unclosed(f)) return false;
-  if (cpb_number_parse(f.text, f.length, value)) return true;
-  if (style.decimal_comma && parse_comma(f, value)) return true;
-  if (parse_truth(f, value)) return true;
-  *value = NAN;
-  return is_missing(f);
+  return !f.unclosed && (cpb_number_parse(f.text, f.length, value) ||
+                         (style.decimal_comma && parse_comma(f, value)) || find_word(f, value));
 }
 
 /* No binary bytes. */
@@ -120,14 +108,6 @@ static bool is_text(field f) {
   }
   return true;
 }
-
-static bool is_name(field f, field_style style) {
-  double value;
-  return !is_unclosed(f) && is_text(f) && !is_number(f, style, &value);
-}
-
-/* A number that is rejected, such as 1e999 or 0x1.8p3: a line with one is not a header. */
-static bool is_refused_number(field f) { return !is_unclosed(f) && cpb_number_is_refused(f.text, f.length); }
 
 /* "1;2;3" in a .csv: numbers, but not in the format of this file. */
 static bool begins_like_a_number(field f) {
@@ -172,7 +152,7 @@ static bool is_apart_by_blanks(cpb_line line, bool decimal_comma) {
   for (; p != NULL; fields++) {
     field f = take_field(&p, end, ' ');
     double value;
-    if (is_unclosed(f) || (!f.quoted && !is_number(f, style, &value))) return false;
+    if (f.unclosed || (!f.quoted && !is_number(f, style, &value))) return false;
   }
   return fields > 1;
 }
@@ -213,14 +193,16 @@ static census count_fields(cpb_line line, field_style style) {
   for (; p != NULL; count.fields++) {
     field f = take_field(&p, end, style.separator);
     double value;
-    bool missing = is_missing(f), number = !missing && is_number(f, style, &value);
+    bool missing = !f.unclosed && find_word(f, &value) && isnan(value);
+    bool number = !missing && is_number(f, style, &value);
     if (count.fields == 0) count.empty_first = missing && f.length == 0;
     bool over_ids = count.fields == 0 && count.empty_first;
     count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
     count.empty += missing;
     count.numbers += number;
-    count.refused += is_refused_number(f);
-    count.names += is_name(f, style);
+    /* 1e999 or 0x1.8p3: a line with one is not a header */
+    count.refused += !f.unclosed && cpb_number_is_refused(f.text, f.length);
+    count.names += !f.unclosed && !missing && !number && is_text(f);
     count.like_numbers += begins_like_a_number(f);
   }
   return count;
@@ -236,7 +218,7 @@ static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, 
   double value;
   snprintf(where, sizeof where, "column %zu%s%.40s%s", column + 1, named ? " (" : "", named ? name : "",
            named ? ")" : "");
-  if (is_unclosed(f))
+  if (f.unclosed)
     return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_QUOTE,
                           "line %" PRIu64 ", %s: a quote is not closed before the separator", line, where);
   if (!is_text(f))
@@ -250,7 +232,7 @@ static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, 
 }
 
 static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, field f) {
-  return (!is_unclosed(f) && is_text(f)) || refuse_field(reader, row, column, f, "");
+  return (!f.unclosed && is_text(f)) || refuse_field(reader, row, column, f, "");
 }
 
 /* Texts of rows that an earlier pass has stored are not stored again. */
@@ -377,7 +359,7 @@ static bool set_columns(cpb_reader *reader) {
 /* Text, and not a number with a typo; dates and times are text. */
 static bool is_text_cell(field f, field_style style) {
   double value;
-  if (is_missing(f) || is_number(f, style, &value)) return false;
+  if (is_number(f, style, &value)) return false;
   size_t marks = 0;
   for (size_t i = 1; i < f.length; i++) marks += f.text[i] == '-' || f.text[i] == '/' || f.text[i] == ':';
   return !begins_like_a_number(f) || marks >= 2;

@@ -12,7 +12,7 @@
 #include "core/state_bytes.h"
 #include "io/file_fail.h"
 
-enum { DEEPEST = 512, INTEGER_ROOM = 32 };
+enum { DEEPEST = 512 };
 
 typedef struct parser {
   const char *start;    /* the text as given */
@@ -55,14 +55,15 @@ static size_t skip_digits(parser *t) {
   return (size_t)(t->p - from);
 }
 
+static bool skip_one_of(parser *t, const char *set) {
+  bool found = t->p < t->end && *t->p != 0 && strchr(set, *t->p) != NULL;
+  t->p += found;
+  return found;
+}
+
 static cpb_json *read_integer(parser *t, const char *from) {
-  char digits[INTEGER_ROOM];
-  size_t length = (size_t)(t->p - from);
-  if (length >= sizeof digits) return refuse(t, "too big integer");
-  memcpy(digits, from, length);
-  digits[length] = 0;
   errno = 0;
-  long long number = strtoll(digits, NULL, 10);
+  long long number = strtoll(from, NULL, 10);
   if (errno == ERANGE) return refuse(t, "too big integer");
   cpb_json *node = new_node(t, CPB_JSON_INTEGER);
   node->integer = number;
@@ -71,25 +72,18 @@ static cpb_json *read_integer(parser *t, const char *from) {
 }
 
 static cpb_json *read_number(parser *t) {
-  const char *from = t->p;
-  bool real = false;
-  if (*t->p == '-') t->p++;
-  const char *first = t->p;
-  size_t digits = skip_digits(t);
-  if (digits == 0 || (digits > 1 && *first == '0')) return refuse(t, "a number that is none");
-  if (t->p < t->end && *t->p == '.') {
-    real = true;
-    t->p++;
-    if (skip_digits(t) == 0) return refuse(t, "a number that is none");
-  }
-  if (t->p < t->end && (*t->p == 'e' || *t->p == 'E')) {
-    real = true;
-    t->p++;
-    if (t->p < t->end && (*t->p == '+' || *t->p == '-')) t->p++;
-    if (skip_digits(t) == 0) return refuse(t, "a number that is none");
-  }
+  const char *from = t->p, *first = from + (*from == '-');
   double number = 0;
-  if (!real && (t->how & CPB_JSON_AS_REALS) == 0) return read_integer(t, from);
+  skip_one_of(t, "-");
+  size_t digits = skip_digits(t);
+  bool right = digits == 1 || (digits > 1 && *first != '0');
+  bool point = right && skip_one_of(t, ".");
+  if (point) right = skip_digits(t) > 0;
+  bool power = right && skip_one_of(t, "eE");
+  if (power) skip_one_of(t, "+-");
+  if (power) right = skip_digits(t) > 0;
+  if (!right) return refuse(t, "a number that is none");
+  if (!point && !power && (t->how & CPB_JSON_AS_REALS) == 0) return read_integer(t, from);
   if ((t->how & CPB_JSON_LOOK) == 0 && !cpb_number_parse(from, (size_t)(t->p - from), &number))
     return refuse(t, "real number overflow");
   cpb_json *node = new_node(t, CPB_JSON_REAL);
@@ -322,6 +316,7 @@ static bool make_room(parser *t, size_t length) {
   t->copy = t->p = (char *)(t->nodes + values);
   t->end = t->copy + length;
   memcpy(t->copy, t->start, length);
+  *t->end = 0; /* where an integer ends at the latest */
   return true;
 }
 
