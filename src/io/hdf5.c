@@ -571,10 +571,12 @@ static bool put_seal(hid_t set, const char *text) {
 }
 
 /* The attribute if it is a text of at most this length; others of that name are ignored. */
-static bool read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *error) {
+static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {
   enum { SEAL_MOST = 1 << 12 };
-  if (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return true;
-  hid_t attribute = cpb_h5()->H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
+  const hdf5_state *state = reader->state;
+  hush quiet = hush_begin();
+  bool there = cpb_h5()->H5Aexists(state->set, CPB_SEAL_ATTRIBUTE) > 0;
+  hid_t attribute = there ? cpb_h5()->H5Aopen(state->set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT) : -1;
   hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
   hid_t space = attribute < 0 ? -1 : cpb_h5()->H5Aget_space(attribute);
   size_t size = type < 0 ? 0 : cpb_h5()->H5Tget_size(type);
@@ -586,15 +588,8 @@ static bool read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *er
   release(space);
   release(type);
   release(attribute);
-  return room;
-}
-
-static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {
-  const hdf5_state *state = reader->state;
-  hush quiet = hush_begin();
-  bool done = read_seal(state->set, text, length, error);
   hush_end(quiet);
-  return done && check_bytes(state, error);
+  return room && check_bytes(state, error);
 }
 
 static bool refuse_seal(const cpb_writer *writer) {
