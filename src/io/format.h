@@ -68,7 +68,8 @@ typedef struct cpb_format {
   /* Rows of a fixed size: the header for this number of rows, of the same size for any number. NULL: none. */
   bool (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size);
   bool (*begin)(cpb_writer *writer);
-  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row. */
+  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row; to writer->out, which
+   * the writer empties, or to the file. */
   bool (*append)(cpb_writer *writer, cpb_view rows);
   /* Text formats have this instead, whose numbers are read as f64: prints a row to writer->out. */
   void (*print)(cpb_writer *writer, const void *row, bool first);
@@ -161,8 +162,6 @@ bool cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_
                     cpb_error *error);
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
-/* Writes the pending bytes of writer->out if there are at least this many. ENOMEM if it has failed. */
-bool cpb_writer_flush(cpb_writer *writer, size_t least);
 /* Records the printed number of column j for the seal. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 

@@ -503,6 +503,12 @@ static bool text_begin(cpb_writer *writer) {
   return true;
 }
 
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
+}
+
 static void print_number(cpb_writer *writer, const void *row, size_t j) {
   char text[CPB_NUMBER_ROOM + 1];
   size_t length = cpb_number_print_short(text, row, writer->dtype, j);

@@ -15,7 +15,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "io/format.h"
-#include "io/number.h"
 
 /* ---- seals ---- */
 
@@ -295,19 +294,14 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
 
 /* ---- rows ---- */
 
-bool cpb_writer_flush(cpb_writer *writer, size_t least) {
+/* Writes the pending bytes if there are at least this many. ENOMEM if there is no memory for more. */
+static bool flush(cpb_writer *writer, size_t least) {
   if (writer->out.failure != CPB_JSON_WHOLE)
     return cpb_fail_memory(writer->of.error, "%zu bytes", writer->out.used) == CPB_OK;
   if (writer->out.used < least) return true;
   size_t used = writer->out.used;
   writer->out.used = 0;
   return cpb_whole_write(&writer->whole, writer->out.bytes, used, writer->of.error) == CPB_OK;
-}
-
-void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
-  if (writer->seal == NULL) return;
-  double *numbers = (double *)(void *)writer->parsed.bytes;
-  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }
 
 static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
@@ -324,7 +318,7 @@ static bool print_rows(cpb_writer *writer, cpb_view rows) {
     uint64_t number = writer->appended + i;
     writer->format->print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
     if ((writer->seal != NULL && show(writer, number, parsed, writer->of.error) != CPB_OK) ||
-        !cpb_writer_flush(writer, CPB_PIECE_BYTES))
+        !flush(writer, CPB_PIECE_BYTES))
       return false;
   }
   return true;
@@ -353,7 +347,7 @@ static bool append_piece(cpb_writer *writer, cpb_view rows) {
   bool text = writer->format->print != NULL;
   if (!convert(writer, &rows) ||
       (writer->seal != NULL && !text && show(writer, writer->appended, rows, writer->of.error) != CPB_OK) ||
-      !(text ? print_rows : writer->format->append)(writer, rows))
+      !(text ? print_rows : writer->format->append)(writer, rows) || !flush(writer, CPB_PIECE_BYTES))
     return false;
   writer->appended += rows.rows;
   return true;
@@ -437,7 +431,7 @@ static bool complete(cpb_writer *writer) {
     return cpb_refuse(&writer->of, CPB_WHY_ROWS_BEYOND, "%" PRIu64 " row%s promised, %" PRIu64 " written",
                       writer->rows, writer->rows == 1 ? " was" : "s were", written);
   cpb_error *error = writer->of.error;
-  return cpb_writer_flush(writer, 1) &&
+  return flush(writer, 1) &&
          (writer->seal == NULL ||
           writer->seal->text(writer->seal, written, &writer->seal_text, error) == CPB_OK) &&
          (writer->format->finish == NULL || writer->format->finish(writer)) &&
