@@ -176,14 +176,12 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   return status;
 }
 
-static cpb_status check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
-  cpb_status status = cpb_check_layout(block, "block", writer->cols, error);
-  if (status != CPB_OK) return status;
-  if (first > writer->rows || block.rows > writer->rows - first)
-    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, writer->whole.path,
-                         "rows %llu .. +%zu reach beyond the %llu rows promised", (unsigned long long)first,
-                         block.rows, (unsigned long long)writer->rows);
-  return CPB_OK;
+static bool check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
+  return cpb_check_layout(block, "block", writer->cols, error) == CPB_OK &&
+         ((first <= writer->rows && block.rows <= writer->rows - first) ||
+          cpb_refuse(&(cpb_file_call){writer->of.path, error}, CPB_WHY_ROWS_BEYOND,
+                     "rows %" PRIu64 " .. +%zu reach beyond the %" PRIu64 " rows promised", first, block.rows,
+                     writer->rows));
 }
 
 /* ---- elements ---- */
@@ -304,11 +302,11 @@ static bool flush(cpb_writer *writer, size_t least) {
   return cpb_whole_write(&writer->whole, writer->out.bytes, used, writer->of.error) == CPB_OK;
 }
 
-static cpb_status show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
-  if (writer->seal->rows(writer->seal, first, rows)) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_DOMAIN, writer->whole.path,
-                       "rows %llu .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
-                       (unsigned long long)first, rows.rows);
+static bool show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
+  return writer->seal == NULL || writer->seal->rows(writer->seal, first, rows) ||
+         cpb_refuse(&(cpb_file_call){writer->of.path, error}, CPB_WHY_DOMAIN,
+                    "rows %" PRIu64 " .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
+                    first, rows.rows);
 }
 
 /* Prints each row and passes it to the seal as it will be read back. */
@@ -317,9 +315,7 @@ static bool print_rows(cpb_writer *writer, cpb_view rows) {
   for (size_t i = 0; i < rows.rows; i++) {
     uint64_t number = writer->appended + i;
     writer->format->print(writer, cpb_view_slice(rows, i, 1).data, number == 0);
-    if ((writer->seal != NULL && show(writer, number, parsed, writer->of.error) != CPB_OK) ||
-        !flush(writer, CPB_PIECE_BYTES))
-      return false;
+    if (!show(writer, number, parsed, writer->of.error) || !flush(writer, CPB_PIECE_BYTES)) return false;
   }
   return true;
 }
@@ -345,8 +341,7 @@ static bool convert(cpb_writer *writer, cpb_view *rows) {
 
 static bool append_piece(cpb_writer *writer, cpb_view rows) {
   bool text = writer->format->print != NULL;
-  if (!convert(writer, &rows) ||
-      (writer->seal != NULL && !text && show(writer, writer->appended, rows, writer->of.error) != CPB_OK) ||
+  if (!convert(writer, &rows) || !(text || show(writer, writer->appended, rows, writer->of.error)) ||
       !(text ? print_rows : writer->format->append)(writer, rows) || !flush(writer, CPB_PIECE_BYTES))
     return false;
   writer->appended += rows.rows;
@@ -358,8 +353,7 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
   if (writer->committed || writer->broken)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
-  cpb_status status = check_block(writer, writer->appended, block, error);
-  if (status != CPB_OK) return status;
+  if (!check_block(writer, writer->appended, block, error)) return error->status;
   size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
   size_t most = row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1;
   for (size_t first = 0; first < block.rows && !writer->broken; first += most) {
@@ -379,49 +373,52 @@ cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb
   if (block.dtype != writer->dtype)
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
                          cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
-  cpb_status status = check_block(writer, first, block, error);
-  if (status == CPB_OK && writer->seal != NULL) status = show(writer, first, block, error);
-  if (status == CPB_OK && block.rows != 0) status = cpb_fixed_place(writer, first, block, error);
-  if (status == CPB_OK) atomic_fetch_add(&writer->placed, block.rows);
-  return status;
+  cpb_error unused;
+  if (error == NULL) error = &unused;
+  if (!check_block(writer, first, block, error) || !show(writer, first, block, error) ||
+      (block.rows != 0 && cpb_fixed_place(writer, first, block, error) != CPB_OK))
+    return error->status;
+  atomic_fetch_add(&writer->placed, block.rows);
+  return CPB_OK;
 }
 
 /* Writes the new seal to an unnamed file. */
-static cpb_status prepare_seal(const cpb_writer *writer, const char *name, cpb_whole *seal,
-                               cpb_error *error) {
+static bool prepare_seal(const cpb_writer *writer, const char *name, cpb_whole *seal) {
+  cpb_error *error = writer->of.error;
+  const char *text = writer->seal_text;
   *seal = (cpb_whole){.fd = -1, .kept = -1};
-  if (writer->seal_text == NULL || writer->format->seal != NULL) return CPB_OK;
-  cpb_status status = cpb_whole_open(name, seal, error);
-  if (status == CPB_OK) status = cpb_whole_write(seal, writer->seal_text, strlen(writer->seal_text), error);
-  return status == CPB_OK ? cpb_whole_sync(seal, error) : status;
+  return text == NULL || writer->format->seal != NULL ||
+         (cpb_whole_open(name, seal, error) == CPB_OK &&
+          cpb_whole_write(seal, text, strlen(text), error) == CPB_OK &&
+          cpb_whole_sync(seal, error) == CPB_OK);
 }
 
 /* In this order, one writer at a time: however the process ends, no seal is next to rows that it does not describe. The
  * directory preserves the order, so it is synced once. */
-static cpb_status exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal, cpb_error *error) {
+static bool exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal) {
+  cpb_error *error = writer->of.error;
   int lock = cpb_whole_lock(writer->whole.target);
   bool sealed = seal->target != NULL;
-  bool removed = unlink(old_seal) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
-  cpb_status status = removed ? CPB_OK : cpb_file_fail_errno(error, old_seal, "remove");
-  if (status == CPB_OK) status = (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error);
-  if (status == CPB_OK && sealed) status = cpb_whole_place(seal, error);
+  bool removed = unlink(old_seal) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
+                 cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
+  bool done = removed && (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error) == CPB_OK &&
+              (!sealed || cpb_whole_place(seal, error) == CPB_OK);
   cpb_whole_unlock(lock);
-  return status;
+  return done;
 }
 
-static cpb_status publish(cpb_writer *writer, cpb_error *error) {
+static bool publish(cpb_writer *writer) {
   cpb_whole seal;
-  if (writer->whole.stream) return CPB_OK;
+  if (writer->whole.stream) return true;
   /* a set of an HDF5 file may have a separate seal of an older version, which is removed with its rows */
   const char *set = writer->set == NULL ? writer->format->default_set : writer->set;
-  char *name = name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, error);
-  if (name == NULL) return CPB_ENOMEM;
-  cpb_status status = prepare_seal(writer, name, &seal, error);
-  if (status == CPB_OK) status = cpb_whole_sync(&writer->whole, error);
-  if (status == CPB_OK) status = exchange(writer, name, &seal, error);
+  char *name = name_seal(writer->whole.target, writer->format->seal == NULL ? NULL : set, writer->of.error);
+  if (name == NULL) return false;
+  bool done = prepare_seal(writer, name, &seal) &&
+              cpb_whole_sync(&writer->whole, writer->of.error) == CPB_OK && exchange(writer, name, &seal);
   cpb_whole_close(&seal);
   free(name);
-  return status;
+  return done;
 }
 
 static bool complete(cpb_writer *writer) {
@@ -430,12 +427,10 @@ static bool complete(cpb_writer *writer) {
   if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
     return cpb_refuse(&writer->of, CPB_WHY_ROWS_BEYOND, "%" PRIu64 " row%s promised, %" PRIu64 " written",
                       writer->rows, writer->rows == 1 ? " was" : "s were", written);
-  cpb_error *error = writer->of.error;
   return flush(writer, 1) &&
          (writer->seal == NULL ||
-          writer->seal->text(writer->seal, written, &writer->seal_text, error) == CPB_OK) &&
-         (writer->format->finish == NULL || writer->format->finish(writer)) &&
-         publish(writer, error) == CPB_OK;
+          writer->seal->text(writer->seal, written, &writer->seal_text, writer->of.error) == CPB_OK) &&
+         (writer->format->finish == NULL || writer->format->finish(writer)) && publish(writer);
 }
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
