@@ -106,26 +106,21 @@ struct cpb_reader {
 
 struct cpb_writer {
   const cpb_format *format;
+  cpb_writer_options o; /* rows_of and cells_of only if these readers have ids; no seal for a stream */
   char *file;
   const char *set;
-  cpb_seal *seal;    /* of the rows written; NULL: none */
   char *seal_text;   /* once all rows are written */
   cpb_buffer parsed; /* a row of text as it will be read back, for the seal */
   cpb_whole whole;
   cpb_file_call of;   /* the call in progress */
   cpb_error unwanted; /* its error if the caller wants none */
-  cpb_dtype dtype;
-  size_t cols;
-  uint64_t rows; /* announced */
   uint64_t appended;
   _Atomic uint64_t placed; /* rows written at given positions */
   cpb_layout layout;
   void *state;
-  cpb_text out;                         /* pending output bytes */
-  cpb_buffer converted;                 /* a piece of the rows appended */
-  const char *const *columns;           /* names for text_begin; NULL: none */
-  const cpb_reader *rows_of, *cells_of; /* readers with the ids of rows and cells; NULL: none */
-  uint64_t next_id;                     /* the row of rows_of written next */
+  cpb_text out;         /* pending output bytes */
+  cpb_buffer converted; /* a piece of the rows appended */
+  uint64_t next_id;     /* the row of rows_of written next */
   bool broken, committed;
 };
 

@@ -497,16 +497,16 @@ static bool open_for_writing(cpb_writer *writer, hdf5_state *state) {
 
 /* In extensible chunks if the number of rows is unknown; without time stamps: the same numbers give the same bytes. */
 static bool set_creation(const cpb_writer *writer, hid_t creation) {
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->cols};
+  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
+  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->o.cols};
   return creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
-         (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
+         (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
 }
 
 static hid_t make_set(const cpb_writer *writer, const hdf5_state *state) {
-  bool known = writer->rows != CPB_ROWS_UNKNOWN;
-  hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
-  hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
+  bool known = writer->o.rows != CPB_ROWS_UNKNOWN;
+  hsize_t length[RANK_MAX] = {known ? writer->o.rows : 0, writer->o.cols};
+  hsize_t most[RANK_MAX] = {known ? writer->o.rows : H5S_UNLIMITED, writer->o.cols};
   hid_t space = cpb_h5()->H5Screate_simple(RANK_MAX, length, most), set = -1;
   hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE), links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
   if (space >= 0 && set_creation(writer, creation) && links >= 0 &&
@@ -529,24 +529,25 @@ static bool replace_set(const cpb_writer *writer, hdf5_state *state) {
 }
 
 static bool hdf5_begin(cpb_writer *writer) {
-  if (writer->cols > CPB_COLS_MAX)
+  if (writer->o.cols > CPB_COLS_MAX)
     return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT, "data sets have at most %d columns, got %zu",
-                      CPB_COLS_MAX, writer->cols);
+                      CPB_COLS_MAX, writer->o.cols);
   hdf5_state *state = writer->state = state_new(&writer->of);
   if (state == NULL) return false;
   state->rank = RANK_MAX;
   hush quiet = hush_begin();
-  bool done = open_for_writing(writer, state) && set_type(state, writer->dtype) && replace_set(writer, state);
+  bool done =
+      open_for_writing(writer, state) && set_type(state, writer->o.dtype) && replace_set(writer, state);
   hush_end(quiet);
   return done;
 }
 
 static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
   hdf5_state *state = writer->state;
-  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->cols};
+  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->o.cols};
   hush quiet = hush_begin();
-  bool done = (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
-              move_rows(state, first, rows.rows, writer->cols, (void *)(uintptr_t)rows.data, true);
+  bool done = (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
+              move_rows(state, first, rows.rows, writer->o.cols, (void *)(uintptr_t)rows.data, true);
   hush_end(quiet);
   if (done) return check_bytes(state, writer->of.error);
   return cpb_refuse(&writer->of, CPB_WHY_HDF5_WRITE, "HDF5 cannot write rows from %" PRIu64 " on",

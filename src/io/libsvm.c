@@ -103,9 +103,9 @@ static bool libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 }
 
 static bool libsvm_begin(cpb_writer *writer) {
-  return writer->cols <= CPB_COLS_MAX ||
+  return writer->o.cols <= CPB_COLS_MAX ||
          cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT, "libsvm files have at most %d columns, got %zu",
-                    CPB_COLS_MAX, writer->cols);
+                    CPB_COLS_MAX, writer->o.cols);
 }
 
 static void print_entry(cpb_writer *writer, const void *row, size_t column) {
@@ -113,7 +113,7 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   double index = (double)column + 1;
   size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
-  size_t digits = cpb_number_print(text + length, row, writer->dtype, column);
+  size_t digits = cpb_number_print(text + length, row, writer->o.dtype, column);
   cpb_writer_printed(writer, column, text + length, digits);
   cpb_text_put(&writer->out, text, length + digits);
 }
@@ -121,11 +121,11 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
 /* +0 is omitted, but not -0, whose sign would be lost, nor the last column of the first row, which determines d. */
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   static const char zero[8] = {0};
-  size_t size = cpb_dtype_size(writer->dtype);
-  if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
+  size_t size = cpb_dtype_size(writer->o.dtype);
+  if (writer->o.seal != NULL) memset(writer->parsed.bytes, 0, writer->o.cols * sizeof(double));
   cpb_text_puts(&writer->out, "0");
-  for (size_t j = 0; j < writer->cols; j++)
-    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->cols))
+  for (size_t j = 0; j < writer->o.cols; j++)
+    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->o.cols))
       print_entry(writer, row, j);
   cpb_text_puts(&writer->out, "\n");
 }

@@ -468,7 +468,7 @@ static bool text_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 
 /* The character after cell j of a row. */
 static char after(const cpb_writer *writer, size_t j) {
-  return j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
+  return j + 1 == writer->o.cols ? '\n' : (char)writer->format->variant;
 }
 
 /* Whether the text would be read differently without quotes. */
@@ -493,25 +493,25 @@ static void print_text(cpb_writer *writer, const char *text, char next) {
 
 /* Unnamed columns are numbered, as in pandas. */
 static bool text_begin(cpb_writer *writer) {
-  if (writer->columns == NULL && writer->rows_of == NULL) return true;
-  if (writer->rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
-  for (size_t j = 0; j < writer->cols; j++) {
+  if (writer->o.columns == NULL && writer->o.rows_of == NULL) return true;
+  if (writer->o.rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
+  for (size_t j = 0; j < writer->o.cols; j++) {
     char digits[24];
     snprintf(digits, sizeof digits, "%zu", j);
-    print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j));
+    print_text(writer, writer->o.columns != NULL ? writer->o.columns[j] : digits, after(writer, j));
   }
   return true;
 }
 
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
-  if (writer->seal == NULL) return;
+  if (writer->o.seal == NULL) return;
   double *numbers = (double *)(void *)writer->parsed.bytes;
   if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
 }
 
 static void print_number(cpb_writer *writer, const void *row, size_t j) {
   char text[CPB_NUMBER_ROOM + 1];
-  size_t length = cpb_number_print_short(text, row, writer->dtype, j);
+  size_t length = cpb_number_print_short(text, row, writer->o.dtype, j);
   cpb_writer_printed(writer, j, text, length);
   text[length] = after(writer, j);
   cpb_text_put(&writer->out, text, length + 1);
@@ -519,18 +519,18 @@ static void print_number(cpb_writer *writer, const void *row, size_t j) {
 
 /* The id of the row whose number the cell contains; NULL: none. */
 static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
-  double number = cpb_view_at(cpb_rows(row, writer->dtype, 1, writer->cols), 0, j);
-  return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;
+  double number = cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j);
+  return number >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)number) : NULL;
 }
 
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   (void)first;
-  if (writer->rows_of != NULL) {
-    const char *id = cpb_reader_id(writer->rows_of, writer->next_id++);
+  if (writer->o.rows_of != NULL) {
+    const char *id = cpb_reader_id(writer->o.rows_of, writer->next_id++);
     print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
-  for (size_t j = 0; j < writer->cols; j++) {
-    const char *id = writer->cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+  for (size_t j = 0; j < writer->o.cols; j++) {
+    const char *id = writer->o.cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
     if (id != NULL)
       print_text(writer, id, after(writer, j));
     else

@@ -96,18 +96,18 @@ CPB_DEFAULTS(cpb_writer_options, .size = sizeof(cpb_writer_options), .dtype = CP
              .rows = CPB_ROWS_UNKNOWN)
 
 static bool check_dtype(const cpb_writer *writer) {
-  if (cpb_dtype_size(writer->dtype) == 0)
-    return cpb_fail_unknown_dtype(writer->of.error, "file", writer->dtype) == CPB_OK;
-  return (writer->format->dtypes & 1u << writer->dtype) != 0 ||
+  if (cpb_dtype_size(writer->o.dtype) == 0)
+    return cpb_fail_unknown_dtype(writer->of.error, "file", writer->o.dtype) == CPB_OK;
+  return (writer->format->dtypes & 1u << writer->o.dtype) != 0 ||
          cpb_refuse(&writer->of, CPB_WHY_FILE_DTYPE, "%s files cannot hold %s", writer->format->name,
-                    cpb_dtype_name(writer->dtype));
+                    cpb_dtype_name(writer->o.dtype));
 }
 
 static bool check_stream(const cpb_writer *writer) {
   if (!writer->format->streams_out)
     return cpb_refuse(&writer->of, CPB_WHY_PIPE_FORMAT, "%s cannot be written to a pipe",
                       writer->format->name);
-  return writer->format->header == NULL || writer->rows != CPB_ROWS_UNKNOWN ||
+  return writer->format->header == NULL || writer->o.rows != CPB_ROWS_UNKNOWN ||
          cpb_refuse(&writer->of, CPB_WHY_PIPE_COUNT,
                     "the header of %s counts the rows: in a pipe their number must be known first",
                     writer->format->name);
@@ -115,13 +115,13 @@ static bool check_stream(const cpb_writer *writer) {
 
 /* The seal of a pipe could not be found again. */
 static bool begin_seal(cpb_writer *writer) {
-  if (writer->whole.stream) writer->seal = NULL;
-  if (writer->seal == NULL) return true;
+  if (writer->whole.stream) writer->o.seal = NULL;
+  if (writer->o.seal == NULL) return true;
   bool text = writer->format->print != NULL;
-  cpb_dtype read = text ? CPB_F64 : writer->dtype;
+  cpb_dtype read = text ? CPB_F64 : writer->o.dtype;
   cpb_error *error = writer->of.error;
-  return (!text || cpb_buffer_reserve(&writer->parsed, writer->cols * sizeof(double), 0, error)) &&
-         writer->seal->begin(writer->seal, read, writer->dtype, writer->cols, error) == CPB_OK;
+  return (!text || cpb_buffer_reserve(&writer->parsed, writer->o.cols * sizeof(double), 0, error)) &&
+         writer->o.seal->begin(writer->o.seal, read, writer->o.dtype, writer->o.cols, error) == CPB_OK;
 }
 
 static bool open_file(cpb_writer *writer, const char *path, const char *format) {
@@ -159,13 +159,9 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
   cpb_writer *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   begin(opened, error);
-  opened->dtype = options->dtype;
-  opened->cols = options->cols;
-  opened->rows = options->rows;
-  opened->columns = options->columns;
-  opened->rows_of = with_ids(options->rows_of);
-  opened->cells_of = with_ids(options->cells_of);
-  opened->seal = options->seal;
+  opened->o = *options;
+  opened->o.rows_of = with_ids(options->rows_of);
+  opened->o.cells_of = with_ids(options->cells_of);
   opened->whole.fd = opened->whole.kept = -1;
   if (open_file(opened, path, options->format)) {
     *writer = opened;
@@ -177,11 +173,11 @@ cpb_status cpb_writer_open(const char *path, const cpb_writer_options *given, cp
 }
 
 static bool check_block(const cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
-  return cpb_check_layout(block, "block", writer->cols, error) == CPB_OK &&
-         ((first <= writer->rows && block.rows <= writer->rows - first) ||
+  return cpb_check_layout(block, "block", writer->o.cols, error) == CPB_OK &&
+         ((first <= writer->o.rows && block.rows <= writer->o.rows - first) ||
           cpb_refuse(&(cpb_file_call){writer->of.path, error}, CPB_WHY_ROWS_BEYOND,
                      "rows %" PRIu64 " .. +%zu reach beyond the %" PRIu64 " rows promised", first, block.rows,
-                     writer->rows));
+                     writer->o.rows));
 }
 
 /* ---- elements ---- */
@@ -303,7 +299,7 @@ static bool flush(cpb_writer *writer, size_t least) {
 }
 
 static bool show(const cpb_writer *writer, uint64_t first, cpb_view rows, cpb_error *error) {
-  return writer->seal == NULL || writer->seal->rows(writer->seal, first, rows) ||
+  return writer->o.seal == NULL || writer->o.seal->rows(writer->o.seal, first, rows) ||
          cpb_refuse(&(cpb_file_call){writer->of.path, error}, CPB_WHY_DOMAIN,
                     "rows %" PRIu64 " .. +%zu: blocks of rows with a seal begin at multiples of 1024 rows",
                     first, rows.rows);
@@ -322,20 +318,20 @@ static bool print_rows(cpb_writer *writer, cpb_view rows) {
 
 /* The rows in the type of the file, one after the other. */
 static bool convert(cpb_writer *writer, cpb_view *rows) {
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  if (rows->dtype == writer->dtype && rows->stride == rows->cols) return true;
+  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
+  if (rows->dtype == writer->o.dtype && rows->stride == rows->cols) return true;
   if (!cpb_buffer_reserve(&writer->converted, rows->rows * row_bytes, 0, writer->of.error)) return false;
   for (size_t i = 0; i < rows->rows; i++) {
     cpb_view row = cpb_view_slice(*rows, i, 1);
     unsigned char *to = writer->converted.bytes + i * row_bytes;
-    size_t fit = cpb_convert(row.data, row.dtype, to, writer->dtype, row.cols);
+    size_t fit = cpb_convert(row.data, row.dtype, to, writer->o.dtype, row.cols);
     uint64_t number = writer->appended + i;
     if (fit < row.cols)
       return cpb_refuse_row(&writer->of, number, CPB_WHY_ROW_RANGE,
                             "row %" PRIu64 ", column %zu: %.17g does not fit in %s", number, fit,
-                            cpb_view_at(row, 0, fit), cpb_dtype_name(writer->dtype));
+                            cpb_view_at(row, 0, fit), cpb_dtype_name(writer->o.dtype));
   }
-  *rows = cpb_rows(writer->converted.bytes, writer->dtype, rows->rows, rows->cols);
+  *rows = cpb_rows(writer->converted.bytes, writer->o.dtype, rows->rows, rows->cols);
   return true;
 }
 
@@ -354,7 +350,7 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
                          writer->broken ? "a write before this one failed" : "is committed already");
   if (!check_block(writer, writer->appended, block, error)) return error->status;
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
+  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
   size_t most = row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1;
   for (size_t first = 0; first < block.rows && !writer->broken; first += most) {
     size_t count = block.rows - first < most ? block.rows - first : most;
@@ -364,15 +360,15 @@ cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *erro
 }
 
 bool cpb_writer_random_access(const cpb_writer *writer) {
-  return writer->format->fixed && !writer->whole.stream && writer->rows != CPB_ROWS_UNKNOWN;
+  return writer->format->fixed && !writer->whole.stream && writer->o.rows != CPB_ROWS_UNKNOWN;
 }
 
 cpb_status cpb_writer_at(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
   if (!cpb_writer_random_access(writer))
     return cpb_fail_random_access(writer->whole.path, writer->format, error);
-  if (block.dtype != writer->dtype)
+  if (block.dtype != writer->o.dtype)
     return cpb_file_fail(error, CPB_WHY_DTYPE_OTHER, writer->whole.path, "block is %s, the file is %s",
-                         cpb_dtype_name(block.dtype), cpb_dtype_name(writer->dtype));
+                         cpb_dtype_name(block.dtype), cpb_dtype_name(writer->o.dtype));
   cpb_error unused;
   if (error == NULL) error = &unused;
   if (!check_block(writer, first, block, error) || !show(writer, first, block, error) ||
@@ -424,12 +420,12 @@ static bool publish(cpb_writer *writer) {
 static bool complete(cpb_writer *writer) {
   uint64_t written = writer->appended + atomic_load(&writer->placed);
   if (writer->broken) return cpb_refuse(&writer->of, CPB_WHY_WRITER_BROKEN, "a write before failed");
-  if (writer->rows != CPB_ROWS_UNKNOWN && written != writer->rows)
+  if (writer->o.rows != CPB_ROWS_UNKNOWN && written != writer->o.rows)
     return cpb_refuse(&writer->of, CPB_WHY_ROWS_BEYOND, "%" PRIu64 " row%s promised, %" PRIu64 " written",
-                      writer->rows, writer->rows == 1 ? " was" : "s were", written);
+                      writer->o.rows, writer->o.rows == 1 ? " was" : "s were", written);
   return flush(writer, 1) &&
-         (writer->seal == NULL ||
-          writer->seal->text(writer->seal, written, &writer->seal_text, writer->of.error) == CPB_OK) &&
+         (writer->o.seal == NULL ||
+          writer->o.seal->text(writer->o.seal, written, &writer->seal_text, writer->of.error) == CPB_OK) &&
          (writer->format->finish == NULL || writer->format->finish(writer)) && publish(writer);
 }
 
