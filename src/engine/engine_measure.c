@@ -34,7 +34,6 @@ typedef struct survey {
   double s; /* of the map: the mean norm about the mean */
 } survey;
 
-/* What an index is built from. */
 typedef struct way {
   cpb_transform_kind kind;
   double norms;        /* s of the sphere in mean norms; NaN without a sphere */
@@ -49,7 +48,6 @@ typedef struct query_shares {
   double *first, *all; /* one number per query each */
 } query_shares;
 
-/* Computes kth and radius. */
 static bool find_truth(survey *s) {
   size_t n = s->of.queries.rows, k = s->k;
   cpb_memory memory = {0};
@@ -149,7 +147,6 @@ static cpb_engine_trial trial_of(const survey *s, const way *w, size_t form, con
   return trial;
 }
 
-/* Fills trials[0 .. forms-1] and the arrays of their shares. */
 static bool run_way(const survey *s, const way *w, const cpb_exec *exec, cpb_engine_trial *trials,
                     const query_shares *shares) {
   size_t room = s->of.queries.rows * s->candidates;
@@ -357,7 +354,6 @@ static bool try_all(measuring *m, const survey *s) {
   return done;
 }
 
-/* Tries two more scales around the best. */
 static bool refine(measuring *m) {
   const cpb_engine_facts *facts = &m->out->facts;
   size_t best = best_of(m, true);
@@ -431,7 +427,6 @@ static void conclude(measuring *m) {
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
 }
 
-/* Room for the shares of every trial. */
 static bool hold_shares(measuring *m) {
   size_t n = m->all.of.queries.rows;
   m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);

@@ -17,7 +17,6 @@ static const cpb_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Whether the text is one of the words of `extensions`. */
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");

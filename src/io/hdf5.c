@@ -318,7 +318,6 @@ static bool read_shape(cpb_reader *reader, hdf5_state *state, const char *name) 
   return true;
 }
 
-/* A list of names for a message. */
 typedef struct listing {
   char text[160];
   size_t used;
@@ -556,7 +555,6 @@ static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
 
 /* ---- the seal, an attribute of the set ---- */
 
-/* Replaces an existing seal. */
 static bool put_seal(hid_t set, const char *text) {
   hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1), space = cpb_h5()->H5Screate(H5S_SCALAR), attribute = -1;
   if (type >= 0 && space >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&

@@ -300,8 +300,10 @@ static bool take_name(int fd, const struct stat *directory) {
   }
   return false;
 }
+#endif
 
 int cpb_whole_lock(const char *target) {
+#ifdef __linux__
   struct stat facts;
   char *directory = directory_of(target);
   bool there = directory != NULL && stat(directory, &facts) == 0;
@@ -309,14 +311,11 @@ int cpb_whole_lock(const char *target) {
   int fd = there ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
   if (fd < 0 || take_name(fd, &facts)) return fd;
   close(fd);
-  return -1;
-}
 #else
-int cpb_whole_lock(const char *target) {
   (void)target;
+#endif
   return -1;
 }
-#endif
 
 void cpb_whole_unlock(int lock) {
   if (lock >= 0) close(lock);
