@@ -56,7 +56,7 @@ static size_t skip_digits(parser *t) {
 }
 
 static bool skip_one_of(parser *t, const char *set) {
-  bool found = t->p < t->end && *t->p != 0 && strchr(set, *t->p) != NULL;
+  bool found = *t->p != 0 && strchr(set, *t->p) != NULL;
   t->p += found;
   return found;
 }
@@ -243,33 +243,25 @@ static cpb_json *read_member(parser *t, cpb_json *object) {
   return value;
 }
 
-/* An array or an object, after its opening bracket. */
-static cpb_json *read_elements(parser *t, cpb_json_type type, char close) {
+static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
+  t->p++;
+  if (t->depth++ == DEEPEST) return refuse(t, "nested too deeply");
   cpb_json *whole = new_node(t, type), **last = &whole->first;
-  if (take(t, close)) return whole;
-  do {
+  for (bool more = !take(t, close); more; more = take(t, ',')) {
     cpb_json *value = type == CPB_JSON_OBJECT ? read_member(t, whole) : read_value(t);
     if (value == NULL) return NULL;
     *last = value;
     last = &value->next;
     whole->count++;
-  } while (take(t, ','));
-  return take(t, close) ? whole : refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
-}
-
-static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
-  t->p++;
-  if (t->depth == DEEPEST) return refuse(t, "nested too deeply");
-  t->depth++;
-  cpb_json *value = read_elements(t, type, close);
+  }
   t->depth--;
-  return value;
+  if (whole->count == 0 || take(t, close)) return whole;
+  return refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
 }
 
 static cpb_json *read_word(parser *t, const char *word, cpb_json_type type) {
-  size_t length = strlen(word);
-  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return refuse(t, "invalid token");
-  t->p += length;
+  if (strncmp(t->p, word, strlen(word)) != 0) return refuse(t, "invalid token");
+  t->p += strlen(word);
   return new_node(t, type);
 }
 
@@ -288,18 +280,6 @@ static cpb_json *read_value(parser *t) {
   }
 }
 
-static void read_text_of(parser *t) {
-  skip_blanks(t);
-  bool any = (t->how & CPB_JSON_ANY) != 0;
-  if (!any && (t->p == t->end || (*t->p != '{' && *t->p != '['))) {
-    refuse(t, "'[' or '{' expected");
-    return;
-  }
-  read_value(t);
-  skip_blanks(t);
-  if (t->why == NULL && t->p != t->end) refuse(t, "end of file expected");
-}
-
 /* Space for the largest possible number of values, a copy of the text after them, and twice the space for names. */
 static bool make_room(parser *t, size_t length) {
   size_t values = 1, names = 1;
@@ -316,17 +296,23 @@ static bool make_room(parser *t, size_t length) {
   t->copy = t->p = (char *)(t->nodes + values);
   t->end = t->copy + length;
   memcpy(t->copy, t->start, length);
-  *t->end = 0; /* where an integer ends at the latest */
+  *t->end = 0; /* ends every token */
   return true;
 }
 
 cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
   parser t = {.start = text, .how = how};
   t.no_memory = !make_room(&t, length);
-  if (t.no_memory)
-    refuse(&t, "no memory");
-  else
-    read_text_of(&t);
+  if (t.no_memory) refuse(&t, "no memory");
+  if (!t.no_memory) {
+    skip_blanks(&t);
+    if ((how & CPB_JSON_ANY) == 0 && *t.p != '{' && *t.p != '[')
+      refuse(&t, "'[' or '{' expected");
+    else
+      read_value(&t);
+    skip_blanks(&t);
+    if (t.why == NULL && t.p != t.end) refuse(&t, "end of file expected");
+  }
   *fault = (cpb_json_fault){t.why, t.no_memory, t.bad_id, 1, 1};
   for (const char *p = text; p < text + (t.p - t.copy); p++) {
     fault->column = *p == '\n' ? 1 : fault->column + 1;
