@@ -233,7 +233,6 @@ static bool wait_for(const desk *at, pid_t child, int *ended) {
 /* NULL unless it is a regular file: opening a FIFO would block until it has a writer. */
 static FILE *open_regular(const char *path) { return cpb_is_regular(path) ? fopen(path, "r") : NULL; }
 
-/* The last line of the command's output. */
 static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
   FILE *from = open_regular(path);

@@ -32,8 +32,7 @@ bool cpb_engine_ask_twice(const cpb_asking *a, double r, size_t k, double usual,
 /* An error unless k candidates of every query were found. */
 bool cpb_engine_check_found(const cpb_asking *a, const uint64_t *ids, size_t count, size_t k);
 
-/* hits[i*count ..]: the first `count` candidates of query i, from ids[i*stride], by ascending distance |x-q|; inf where
- * there is none. */
+/* hits[i*count ..]: the first `count` ids of query i, from ids[i*stride], by distance |x-q|, inf where there is none. */
 bool cpb_engine_distances(const cpb_asking *a, const uint64_t *ids, size_t stride, size_t count,
                           cpb_hit *hits);
 

@@ -4,22 +4,178 @@
 #include <stdlib.h>
 
 #include "batch/row_state.h"
+#include "capball/map.h"
 #include "core/fail.h"
+#include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/engine_trial.h"
+#include "engine/engine_input.h"
 #include "parallel/tell.h"
 #include "recommend/recipe.h"
 #include "scale/row_sample.h"
 
-enum { RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
-enum {
-  TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) + 2
-}; /* one is asked twice, one under other seeds */
+enum { FORMS = 4, RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
+enum { TRIALS = FORMS * (WAYS + RIVALS + SCALES) + 2 }; /* one is asked twice, one under other seeds */
 
 /* Behind the best of the first round by more than this share of the true neighbours. Small rounds are easy, so a
  * smaller deficit may still be made up. */
 static const double FAR = 0.2;
+
+/* ---- one index, queried in all query forms at once ---- */
+
+/* Rows, queries and the ground truth. */
+typedef struct survey {
+  cpb_asking of; /* without a transform and its rows */
+  size_t k, candidates;
+  double *kth;   /* the k-th distance of every query */
+  double radius; /* the median of kth */
+  const cpb_map *map;
+  double s; /* of the map: the mean norm about the mean */
+} survey;
+
+typedef struct way {
+  cpb_transform_kind kind;
+  double norms;        /* s of the sphere in mean norms; NaN without a sphere */
+  size_t forms;        /* number of query forms */
+  double radii[FORMS]; /* and their radii */
+  bool twice;          /* of one form: query again, with balls of the k-th distance found */
+  uint64_t seed;
+} way;
+
+/* The share of the true k of every query among the engine's first k, and among all its candidates. */
+typedef struct query_shares {
+  double *first, *all; /* one number per query each */
+} query_shares;
+
+static bool find_truth(survey *s) {
+  size_t n = s->of.queries.rows, k = s->k;
+  cpb_memory memory = {0};
+  cpb_hit *hits = cpb_memory_take(&memory, n, k * sizeof *hits);
+  double *middle = cpb_memory_take(&memory, n, sizeof *middle);
+  s->kth = malloc(n * sizeof *s->kth);
+  bool room = !memory.failed && s->kth != NULL;
+  if (!room) cpb_fail_memory(s->of.error, "%zu neighbours of %zu queries", k, n);
+  bool done = room && cpb_knn(s->of.base, s->of.queries, k, CPB_L2, hits, s->of.exec, s->of.error) == CPB_OK;
+  for (size_t i = 0; i < n && done; i++) middle[i] = s->kth[i] = hits[i * k + k - 1].value;
+  if (done) s->radius = cpb_median(middle, n);
+  cpb_memory_free(&memory);
+  return done;
+}
+
+/* With all its query forms: points, and on the sphere balls of half, one and two times the usual radius. */
+static way way_of(const survey *s, cpb_transform_kind kind, double norms, uint64_t seed) {
+  double r = kind == CPB_TRANSFORM_SPHERE ? s->radius : 0;
+  return (way){
+      .kind = kind, .norms = norms, .forms = r > 0 ? FORMS : 1, .radii = {0, r / 2, r, 2 * r}, .seed = seed};
+}
+
+static bool make_sphere(const survey *s, double norms, cpb_transform **transform) {
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map *map = NULL;
+  cpb_map_describe(s->map, &options);
+  options.s = norms * s->s;
+  bool done = cpb_map_new(&options, &map, s->of.error) == CPB_OK &&
+              cpb_transform_of_map(map, transform, s->of.error) == CPB_OK;
+  cpb_map_free(map);
+  return done;
+}
+
+static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
+  if (w->kind == CPB_TRANSFORM_SPHERE) return make_sphere(s, w->norms, transform);
+  cpb_source source = cpb_source_from_view(s->of.base);
+  return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
+}
+
+/* ---- the quality of the answers ---- */
+
+/* Share of the true k among the first `count` candidates of each query. */
+static bool find_shares(const survey *s, const cpb_asking *a, const uint64_t *ids, size_t count,
+                        double *shares) {
+  size_t n = a->queries.rows;
+  cpb_hit *hits = malloc(n * count * sizeof *hits);
+  if (hits == NULL) return cpb_fail_memory(a->error, "%zu candidates", n * count) == CPB_OK;
+  bool done = cpb_engine_distances(a, ids, s->candidates, count, hits);
+  for (size_t i = 0; i < n && done; i++) {
+    size_t found = 0;
+    while (found < s->k && hits[i * count + found].value <= s->kth[i] * (1 + 1e-12)) found++;
+    shares[i] = (double)found / (double)s->k;
+  }
+  free(hits);
+  return done;
+}
+
+/* The mean of a[i] - b[i] (b = NULL: of a[i]) over one half of the queries, and its standard error. Even queries
+ * choose and odd ones report, so that the reported figures are not biased by the choice; a single query does both. */
+enum { CHOOSING, REPORTING };
+
+static double mean_of(const double *a, const double *b, size_t n, size_t half, double *error_of) {
+  double sum = 0, squares = 0, count = 0;
+  for (size_t i = n < 2 ? 0 : half; i < n; i += 2, count++) {
+    double value = b == NULL ? a[i] : a[i] - b[i];
+    sum += value;
+    squares += value * value;
+  }
+  double mean = sum / count;
+  if (error_of != NULL) *error_of = sqrt(fmax(0, squares / count - mean * mean) / count);
+  return mean;
+}
+
+static bool judge_form(const survey *s, const cpb_asking *a, const uint64_t *ids, cpb_engine_trial *trial,
+                       const query_shares *shares) {
+  size_t n = a->queries.rows;
+  if (!find_shares(s, a, ids, s->k, shares->first) || !find_shares(s, a, ids, s->candidates, shares->all))
+    return false;
+  trial->recall = mean_of(shares->first, NULL, n, REPORTING, NULL);
+  trial->rescored = mean_of(shares->all, NULL, n, REPORTING, &trial->error);
+  trial->choosing_recall = mean_of(shares->first, NULL, n, CHOOSING, NULL);
+  trial->choosing_rescored = mean_of(shares->all, NULL, n, CHOOSING, &trial->choosing_error);
+  return true;
+}
+
+static cpb_engine_trial trial_of(const survey *s, const way *w, size_t form, const cpb_engine_cost *cost) {
+  cpb_engine_trial trial = {.size = sizeof trial,
+                            .name = cpb_transform_about(w->kind).name,
+                            .kind = w->kind,
+                            .scale = w->norms * s->s,
+                            .norms = w->norms,
+                            .radius = w->radii[form],
+                            .twice = w->twice,
+                            .cost = *cost,
+                            .rows = s->of.base.rows};
+  trial.cost.query /= (double)w->forms;
+  return trial;
+}
+
+static bool run_way(const survey *s, const way *w, const cpb_exec *exec, cpb_engine_trial *trials,
+                    const query_shares *shares) {
+  size_t room = s->of.queries.rows * s->candidates;
+  cpb_engine_cost cost = {NAN, NAN, NAN, 0};
+  cpb_transform *transform = NULL;
+  uint64_t *ids = malloc(w->forms * room * sizeof *ids);
+  if (ids == NULL) cpb_fail_memory(s->of.error, "%zu candidates", w->forms * room);
+  bool done = ids != NULL && make_transform(s, w, exec, &transform);
+  cpb_asking asking = s->of;
+  asking.transform = transform;
+  asking.seed = w->seed;
+  asking.exec = exec;
+  /* twice: half of the candidates each time, so that no more are rescored than with one query */
+  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
+  done =
+      done && cpb_engine_prepare(&asking) &&
+      (w->twice ? cpb_engine_ask_twice(&asking, w->radii[0], s->k, s->radius, half, s->candidates, ids, &cost)
+                : cpb_engine_ask(&asking, NULL, w->radii, w->forms, s->candidates, ids, &cost));
+  free(asking.rows);
+  cpb_transform_free(transform);
+  for (size_t form = 0; form < w->forms && done; form++) {
+    trials[form] = trial_of(s, w, form, &cost);
+    done = judge_form(s, &asking, ids + form * room, &trials[form], &shares[form]);
+  }
+  free(ids);
+  return done;
+}
+
+/* ---- all of them ---- */
 
 struct cpb_engine_report {
   cpb_engine_facts facts;
@@ -37,12 +193,12 @@ void cpb_engine_report_describe(const cpb_engine_report *report, cpb_engine_fact
 
 typedef struct measuring {
   cpb_engine_options o;
-  cpb_survey all, first; /* every row of the sample; the rows of the first round */
+  survey all, first; /* every row of the sample; the rows of the first round */
   cpb_row_sample rows, asking, first_rows;
   cpb_map *map;
   cpb_engine_report *out;
   double *memory; /* of the shares */
-  cpb_shares shares[TRIALS];
+  query_shares shares[TRIALS];
   size_t early;       /* trials of the first round */
   size_t asked, asks; /* indexes built so far, and about how many there will be */
 } measuring;
@@ -97,7 +253,7 @@ static bool prepare_first(measuring *m) {
   if (fewer < 2 * m->o.k) fewer = 2 * m->o.k;
   if (fewer > m->all.candidates) fewer = m->all.candidates;
   m->first.candidates = fewer < of->base.rows ? fewer : of->base.rows;
-  return cpb_survey_find_truth(&m->first);
+  return find_truth(&m->first);
 }
 
 /* ---- the best ---- */
@@ -108,7 +264,7 @@ static int effort(const cpb_engine_trial *trial) {
 
 /* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
 static bool is_close(const measuring *m, const double *to, const double *trial) {
-  double error, behind = cpb_mean_of(to, trial, m->all.of.queries.rows, CPB_CHOOSING, &error);
+  double error, behind = mean_of(to, trial, m->all.of.queries.rows, CHOOSING, &error);
   return behind <= error;
 }
 
@@ -120,7 +276,7 @@ static bool is_of_all_rows(const measuring *m, size_t trial) {
  * k wins, and within the noise of that the simplest. `count` if there is none. */
 static size_t best_of(const measuring *m, bool sphere) {
   const cpb_engine_trial *trials = m->out->trials;
-  const cpb_shares *shares = m->shares;
+  const query_shares *shares = m->shares;
   size_t count = m->out->facts.count, best = count, first = count, pick = count;
   bool allowed[TRIALS];
   for (size_t i = 0; i < count; i++) {
@@ -143,23 +299,23 @@ static size_t best_of(const measuring *m, bool sphere) {
 /* ---- rounds ---- */
 
 /* Fills the trials after those there are. */
-static bool try_way(measuring *m, const cpb_survey *s, const cpb_way *w) {
+static bool try_way(measuring *m, const survey *s, const way *w) {
   cpb_exec_part part;
   size_t count = m->out->facts.count;
   double from = fmin(1, (double)m->asked / (double)m->asks),
          to = fmin(1, (double)++m->asked / (double)m->asks);
-  return cpb_way_try(s, w, cpb_exec_part_of(&part, s->of.exec, from, to), m->out->trials + count,
-                     m->shares + count);
+  return run_way(s, w, cpb_exec_part_of(&part, s->of.exec, from, to), m->out->trials + count,
+                 m->shares + count);
 }
 
-static bool add(measuring *m, const cpb_survey *s, const cpb_way *w) {
+static bool add(measuring *m, const survey *s, const way *w) {
   if (!try_way(m, s, w)) return false;
   m->out->facts.count += w->forms;
   return true;
 }
 
 static bool add_scale(measuring *m, double norms) {
-  cpb_way w = cpb_way_of(&m->all, CPB_TRANSFORM_SPHERE, norms, m->o.seed);
+  way w = way_of(&m->all, CPB_TRANSFORM_SPHERE, norms, m->o.seed);
   return add(m, &m->all, &w);
 }
 
@@ -180,15 +336,15 @@ static bool is_far_behind(const measuring *m, cpb_transform_kind kind, double no
   return own < best - FAR;
 }
 
-static bool add_if_near(measuring *m, const cpb_survey *s, cpb_transform_kind kind, double norms) {
-  cpb_way w = cpb_way_of(s, kind, norms, m->o.seed);
+static bool add_if_near(measuring *m, const survey *s, cpb_transform_kind kind, double norms) {
+  way w = way_of(s, kind, norms, m->o.seed);
   return is_far_behind(m, kind, norms) || add(m, s, &w);
 }
 
-static bool try_all(measuring *m, const cpb_survey *s) {
+static bool try_all(measuring *m, const survey *s) {
   static const cpb_transform_kind rivals[] = {CPB_TRANSFORM_NORMALIZE, CPB_TRANSFORM_LIFT_IP,
                                               CPB_TRANSFORM_LIFT_COSINE};
-  cpb_way raw = cpb_way_of(s, CPB_TRANSFORM_NONE, NAN, m->o.seed);
+  way raw = way_of(s, CPB_TRANSFORM_NONE, NAN, m->o.seed);
   m->out->facts.raw = m->out->facts.count;
   bool done = add(m, s, &raw);
   for (size_t i = 0; i < sizeof rivals / sizeof *rivals && done; i++)
@@ -198,7 +354,6 @@ static bool try_all(measuring *m, const cpb_survey *s) {
   return done;
 }
 
-/* Tries two more scales around the best. */
 static bool refine(measuring *m) {
   const cpb_engine_facts *facts = &m->out->facts;
   size_t best = best_of(m, true);
@@ -208,21 +363,21 @@ static bool refine(measuring *m) {
   return add_scale(m, norms / root2) && add_scale(m, norms * root2);
 }
 
-static cpb_way way_of_trial(const measuring *m, size_t at) {
+static way way_of_trial(const measuring *m, size_t at) {
   const cpb_engine_trial *t = &m->out->trials[at];
-  return (cpb_way){.kind = t->kind,
-                   .norms = t->norms,
-                   .forms = 1,
-                   .radii = {t->radius},
-                   .twice = t->twice,
-                   .seed = m->o.seed};
+  return (way){.kind = t->kind,
+               .norms = t->norms,
+               .forms = 1,
+               .radii = {t->radius},
+               .twice = t->twice,
+               .seed = m->o.seed};
 }
 
 /* The best sphere, queried again with balls of the distances found. */
 static bool try_twice(measuring *m) {
   size_t best = best_of(m, true);
   if (best == m->out->facts.count || !(m->all.radius > 0)) return true;
-  cpb_way w = way_of_trial(m, best);
+  way w = way_of_trial(m, best);
   w.twice = true;
   return add(m, &m->all, &w);
 }
@@ -243,7 +398,7 @@ static bool find_spread(measuring *m) {
   const cpb_engine_trial *again = m->out->trials + facts->count;
   facts->low = facts->high = m->out->trials[facts->pick].rescored;
   for (size_t i = 1; i < m->o.seeds; i++) {
-    cpb_way w = way_of_trial(m, facts->pick);
+    way w = way_of_trial(m, facts->pick);
     w.seed = m->o.seed + i;
     if (!try_way(m, &m->all, &w)) return false;
     facts->low = fmin(facts->low, again->rescored);
@@ -272,18 +427,17 @@ static void conclude(measuring *m) {
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
 }
 
-/* Room for the shares of every trial. */
 static bool hold_shares(measuring *m) {
   size_t n = m->all.of.queries.rows;
   m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);
   if (m->memory == NULL) return cpb_fail_memory(m->all.of.error, "%zu shares", 2 * TRIALS * n) == CPB_OK;
   for (size_t i = 0; i < TRIALS; i++)
-    m->shares[i] = (cpb_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
+    m->shares[i] = (query_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
   return true;
 }
 
 static void state_facts(measuring *m) {
-  const cpb_survey *s = &m->all;
+  const survey *s = &m->all;
   m->out->facts = (cpb_engine_facts){.size = sizeof m->out->facts,
                                      .k = s->k,
                                      .candidates = s->candidates,
@@ -295,7 +449,7 @@ static void state_facts(measuring *m) {
                                      .first_rows = has_first_round(m) ? m->o.first : 0};
 }
 
-static bool check_counts(cpb_survey *s) {
+static bool check_counts(survey *s) {
   if (s->of.queries.rows == 0)
     return cpb_fail_count(s->of.error, "queries", 0,
                           "at least 1 query is wanted: give some, or 4 rows or more") == CPB_OK;
@@ -306,8 +460,8 @@ static bool check_counts(cpb_survey *s) {
 }
 
 static bool run(measuring *m, cpb_view base, cpb_view queries) {
-  if (!choose_rows(m, base, queries) || !check_counts(&m->all) || !cpb_survey_find_truth(&m->all) ||
-      !find_scale(m) || !hold_shares(m))
+  if (!choose_rows(m, base, queries) || !check_counts(&m->all) || !find_truth(&m->all) || !find_scale(m) ||
+      !hold_shares(m))
     return false;
   state_facts(m);
   if (!try_rounds(m)) return false;
@@ -349,10 +503,10 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_
   if (status != CPB_OK) return status;
   cpb_error unused;
   if (error == NULL) error = &unused;
-  m.all = (cpb_survey){
-      .of = {.engine = engine, .metric = m.o.metric, .lenient = true, .exec = exec, .error = error},
-      .k = m.o.k,
-      .candidates = m.o.candidates};
+  m.all =
+      (survey){.of = {.engine = engine, .metric = m.o.metric, .lenient = true, .exec = exec, .error = error},
+               .k = m.o.k,
+               .candidates = m.o.candidates};
   m.out = calloc(1, sizeof *m.out);
   if (m.out == NULL) return cpb_fail_memory(error, "a report");
   bool done = run(&m, base, queries);

@@ -20,8 +20,7 @@ typedef struct cpb_file_call {
   cpb_error *error;
 } cpb_file_call;
 
-/* cpb_file_fail for functions that return false after a failure; the second is about one row, counted from the file's
- * start. */
+/* cpb_file_fail for functions that return false after a failure; rows are counted from the start of the file. */
 bool cpb_refuse(const cpb_file_call *of, cpb_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool cpb_refuse_row(const cpb_file_call *of, uint64_t row, cpb_reason reason, const char *format, ...)

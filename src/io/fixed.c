@@ -22,8 +22,7 @@ size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
   return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
 }
 
-/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
- * bytes in a row. */
+/* Sets dtype, cols and layout; EFORMAT for d < 1 or too many bytes in a row. */
 static bool set_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, cpb_layout layout) {
   if (cols < 1 || cols > INT32_MAX)
     return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "its rows have d = %" PRIu64 ", wanted 1 .. %d", cols,
@@ -231,24 +230,24 @@ static bool fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 
 static bool fixed_begin(cpb_writer *writer) {
   char header[CPB_HEADER_ROOM];
-  uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
+  uint64_t rows = writer->o.rows == CPB_ROWS_UNKNOWN ? 0 : writer->o.rows;
   size_t start = 0, prefix = writer->format->header == NULL ? sizeof(int32_t) : 0;
-  size_t row_bytes = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), prefix);
+  size_t row_bytes = cpb_size_muladd(writer->o.cols, cpb_dtype_size(writer->o.dtype), prefix);
   if ((prefix == 0 && !writer->format->header(writer, rows, header, &start)) ||
       cpb_whole_write(&writer->whole, header, start, writer->of.error) != CPB_OK)
     return false;
   writer->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
-  if (writer->whole.stream || writer->rows == CPB_ROWS_UNKNOWN) return true;
+  if (writer->whole.stream || writer->o.rows == CPB_ROWS_UNKNOWN) return true;
   if (rows > (UINT64_MAX - start) / row_bytes)
     return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT,
-                      "%" PRIu64 " rows of d = %zu are more than a file can have", rows, writer->cols);
+                      "%" PRIu64 " rows of d = %zu are more than a file can have", rows, writer->o.cols);
   return cpb_whole_resize(&writer->whole, start + rows * row_bytes, writer->of.error) == CPB_OK;
 }
 
 static bool fixed_finish(cpb_writer *writer) {
   char header[CPB_HEADER_ROOM];
   size_t size;
-  if (writer->format->header == NULL || writer->rows != CPB_ROWS_UNKNOWN) return true;
+  if (writer->format->header == NULL || writer->o.rows != CPB_ROWS_UNKNOWN) return true;
   return writer->format->header(writer, writer->appended, header, &size) &&
          cpb_whole_write_at(&writer->whole, 0, header, size, writer->of.error) == CPB_OK;
 }
@@ -256,7 +255,7 @@ static bool fixed_finish(cpb_writer *writer) {
 /* The bytes of the rows in the file. */
 static void gather(const cpb_writer *writer, cpb_view rows, char *to) {
   size_t prefix = writer->layout.prefix, row_bytes = writer->layout.row_bytes;
-  int32_t d = (int32_t)writer->cols;
+  int32_t d = (int32_t)writer->o.cols;
   if (prefix == 0 && rows.stride == rows.cols) {
     memcpy(to, rows.data, rows.rows * row_bytes);
     return;
@@ -270,7 +269,7 @@ static void gather(const cpb_writer *writer, cpb_view rows, char *to) {
 static bool fixed_append(cpb_writer *writer, cpb_view rows) {
   char *to = cpb_text_extend(&writer->out, rows.rows * writer->layout.row_bytes);
   if (to != NULL) gather(writer, rows, to);
-  return cpb_writer_flush(writer, CPB_PIECE_BYTES);
+  return true; /* out of memory: the writer will notice */
 }
 
 /* Rows with gaps or prefixes are assembled in memory, as many as fit in the cache. */
@@ -295,8 +294,7 @@ cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, c
 /* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
  * .i8bin .f16bin .ibin: uint32 n, uint32 d, then n*d elements. */
 
-/* The size is not a multiple of the row size: names the row at fault if it is among the first, as examining a million
- * would take seconds. */
+/* The size is not a multiple of the row size: names the row at fault if it is among the first. */
 static bool blame(const cpb_reader *reader) {
   enum { SEARCHED = 1 << 16 };
   size_t row_bytes = reader->layout.row_bytes;
@@ -364,7 +362,7 @@ static bool bin_header_of(const cpb_writer *writer, uint64_t rows, char *header,
     return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT,
                       "%" PRIu64 " rows are more than the header of %s can count, %u", rows,
                       writer->format->name, UINT32_MAX);
-  bin_header counts = {(uint32_t)rows, (uint32_t)writer->cols};
+  bin_header counts = {(uint32_t)rows, (uint32_t)writer->o.cols};
   memcpy(header, &counts, *size = sizeof counts);
   return true;
 }
@@ -458,8 +456,7 @@ static bool take_shape(const char **p, npy_header *header) {
   return take(p, ")");
 }
 
-/* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
- * parsing ends there. */
+/* The value of one key. A descr that is a list belongs to a structured array: parsing ends there. */
 static bool take_value(const char **p, const char *key, npy_header *header) {
   if (strcmp(key, "fortran_order") == 0) {
     header->has_order = true;
@@ -569,11 +566,11 @@ static bool npy_open(cpb_reader *reader) {
 /* A multiple of ALIGNMENT bytes; the same length for any number of rows. */
 static bool npy_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size) {
   size_t i = 0;
-  while (codes[i].dtype != writer->dtype) i++;
+  while (codes[i].dtype != writer->o.dtype) i++;
   int digits = snprintf(NULL, 0, "%" PRIu64, rows);
   int length = snprintf(header + MAGIC + 2, CPB_HEADER_ROOM - MAGIC - 2,
                         "{'descr': '%c%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %zu), }%*s",
-                        cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', codes[i].code, rows, writer->cols,
+                        cpb_dtype_size(writer->o.dtype) == 1 ? '|' : '<', codes[i].code, rows, writer->o.cols,
                         COUNT_DIGITS - digits, "");
   size_t used = MAGIC + 2 + (size_t)length + 1;
   *size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

@@ -171,7 +171,7 @@ static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffe
   cpb_view made = in;
   cpb_status status = transform(f, &made, first, buffer, f->exec, error);
   if (status != CPB_OK && !(f->o.skip_bad && status == CPB_EROW)) return status;
-  bool rounds = f->o.transform != NULL && f->writer->dtype >= CPB_U8;
+  bool rounds = f->o.transform != NULL && f->writer->o.dtype >= CPB_U8;
   for (size_t i = 0; rounds && i < in.rows * f->cols; i++)
     ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
   return f->o.skip_bad ? append_good(f, in, made, first, error) : append(f, made, first, error);
@@ -225,11 +225,11 @@ cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, con
   f.cols = f.o.transform == NULL ? cpb_reader_cols(reader) : f.o.cols;
   status = open_writer(&f, path, to, error);
   if (status != CPB_OK) return status;
-  bool narrow = f.writer->dtype != CPB_F32 && f.writer->dtype != CPB_F64;
-  f.made = f.o.transform == NULL ? reader->dtype : narrow ? CPB_F32 : f.writer->dtype;
+  bool narrow = f.writer->o.dtype != CPB_F32 && f.writer->o.dtype != CPB_F64;
+  f.made = f.o.transform == NULL ? reader->dtype : narrow ? CPB_F32 : f.writer->o.dtype;
   f.per_block = block_rows(&f);
   bool parallel = cpb_reader_info(reader).random_access && cpb_writer_random_access(f.writer) &&
-                  f.made == f.writer->dtype;
+                  f.made == f.writer->o.dtype;
   status = parallel ? run_parallel(&f, error) : run_sequential(&f, error);
   if (status == CPB_OK) status = cpb_writer_commit(f.writer, error);
   cpb_writer_free(f.writer);

@@ -4,7 +4,7 @@
  *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
  *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
  *   hdf5.c      .hdf5 .h5                                      whole_file.c  bytes out
- *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               lines.c       lines, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/field.h"
 #include "io/input.h"
+#include "io/lines.h"
 #include "io/random_access.h"
 #include "io/sealing.h"
 #include "io/whole_file.h"
@@ -41,8 +41,7 @@ typedef struct cpb_layout {
   cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
 
-/* Functions that return bool return false after a failure, which they have described in the error of reader->of or
- * writer->of. NULL: nothing to do. */
+/* After a failure, which is in reader->of or writer->of, functions return false. NULL: nothing to do. */
 typedef struct cpb_format {
   const char *name;
   const char *extensions; /* ".hdf5 .h5" */
@@ -62,15 +61,15 @@ typedef struct cpb_format {
   /* Tables with names and texts; NULL: numbers only. */
   bool (*select)(cpb_reader *reader, const char *const *names, size_t count);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
-  /* Seals inside the file: of the rows being read, and of an existing set; finish writes that of new rows. NULL: seals
-   * are separate files. */
+  /* Seals inside the file, of the rows being read and of an existing set; finish writes new ones. NULL: separate. */
   bool (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
   bool (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
   /* Rows of a fixed size: the header for this number of rows, of the same size for any number. NULL: none. */
   bool (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size);
   bool (*begin)(cpb_writer *writer);
-  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row. */
+  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row; to writer->out, which
+   * the writer empties, or to the file. */
   bool (*append)(cpb_writer *writer, cpb_view rows);
   /* Text formats have this instead, whose numbers are read as f64: prints a row to writer->out. */
   void (*print)(cpb_writer *writer, const void *row, bool first);
@@ -107,26 +106,21 @@ struct cpb_reader {
 
 struct cpb_writer {
   const cpb_format *format;
+  cpb_writer_options o; /* rows_of and cells_of only if these readers have ids; no seal for a stream */
   char *file;
   const char *set;
-  cpb_seal *seal;    /* of the rows written; NULL: none */
   char *seal_text;   /* once all rows are written */
   cpb_buffer parsed; /* a row of text as it will be read back, for the seal */
   cpb_whole whole;
   cpb_file_call of;   /* the call in progress */
   cpb_error unwanted; /* its error if the caller wants none */
-  cpb_dtype dtype;
-  size_t cols;
-  uint64_t rows; /* announced */
   uint64_t appended;
   _Atomic uint64_t placed; /* rows written at given positions */
   cpb_layout layout;
   void *state;
-  cpb_text out;                         /* pending output bytes */
-  cpb_buffer converted;                 /* a piece of the rows appended */
-  const char *const *columns;           /* names for text_begin; NULL: none */
-  const cpb_reader *rows_of, *cells_of; /* readers with the ids of rows and cells; NULL: none */
-  uint64_t next_id;                     /* the row of rows_of written next */
+  cpb_text out;         /* pending output bytes */
+  cpb_buffer converted; /* a piece of the rows appended */
+  uint64_t next_id;     /* the row of rows_of written next */
   bool broken, committed;
 };
 
@@ -163,8 +157,6 @@ bool cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_
                     cpb_error *error);
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
-/* Writes the pending bytes of writer->out if there are at least this many. ENOMEM if it has failed. */
-bool cpb_writer_flush(cpb_writer *writer, size_t least);
 /* Records the printed number of column j for the seal. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 

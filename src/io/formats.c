@@ -17,7 +17,6 @@ static const cpb_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Whether the text is one of the words of `extensions`. */
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");
@@ -56,8 +55,7 @@ static const cpb_format *by_extension(const char *path) {
   return NULL;
 }
 
-/* A file named with --format may have any extension: then the last colon separates the set, unless a file of that
- * whole name exists. */
+/* With --format any extension is allowed: the last colon separates the set, unless a file of that name exists. */
 static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);

@@ -163,8 +163,7 @@ static void release(hid_t id) {
 
 typedef enum mode { READ, CREATE, ADD } mode;
 
-/* Opens the file in HDF5: for reading, as a new file, or with its existing bytes, which must live until it is closed.
- * HDF5 counts references to the driver: it exists as long. */
+/* The bytes must live until the file is closed; so does the driver, whose references HDF5 counts. */
 static hid_t driver_open_file(driver_bytes *bytes, mode how) {
   hid_t ours = cpb_h5()->H5FDregister(&driver), access = cpb_h5()->H5Pcreate(H5P_FILE_ACCESS), file = -1;
   if (ours >= 0 && access >= 0 && cpb_h5()->H5Pset_driver(access, ours, &bytes) >= 0)
@@ -319,7 +318,6 @@ static bool read_shape(cpb_reader *reader, hdf5_state *state, const char *name) 
   return true;
 }
 
-/* A list of names for a message. */
 typedef struct listing {
   char text[160];
   size_t used;
@@ -471,8 +469,7 @@ static bool take_kept(cpb_writer *writer, hdf5_state *state) {
   return copy_kept(writer, &kept);
 }
 
-/* Removes what has the name of the new set: a set of numbers or a dangling link may be replaced, a group with its
- * contents may not. */
+/* Removes a set of numbers or a dangling link that has the name of the new set, but not a group with its contents. */
 static bool make_way(const cpb_writer *writer, const hdf5_state *state) {
   if (cpb_h5()->H5Lexists(state->file, writer->set, state->access) <= 0) return true;
   hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, state->access);
@@ -497,19 +494,18 @@ static bool open_for_writing(cpb_writer *writer, hdf5_state *state) {
           cpb_refuse(&writer->of, CPB_WHY_HDF5_OPEN, "HDF5 cannot %s it", keep ? "open" : "create"));
 }
 
-/* Contiguous if the number of rows is known, extensible chunks if not; without time stamps, so that the same numbers
- * give the same bytes. */
+/* In extensible chunks if the number of rows is unknown; without time stamps: the same numbers give the same bytes. */
 static bool set_creation(const cpb_writer *writer, hid_t creation) {
-  size_t row_bytes = writer->cols * cpb_dtype_size(writer->dtype);
-  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->cols};
+  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
+  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->o.cols};
   return creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
-         (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
+         (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
 }
 
 static hid_t make_set(const cpb_writer *writer, const hdf5_state *state) {
-  bool known = writer->rows != CPB_ROWS_UNKNOWN;
-  hsize_t length[RANK_MAX] = {known ? writer->rows : 0, writer->cols};
-  hsize_t most[RANK_MAX] = {known ? writer->rows : H5S_UNLIMITED, writer->cols};
+  bool known = writer->o.rows != CPB_ROWS_UNKNOWN;
+  hsize_t length[RANK_MAX] = {known ? writer->o.rows : 0, writer->o.cols};
+  hsize_t most[RANK_MAX] = {known ? writer->o.rows : H5S_UNLIMITED, writer->o.cols};
   hid_t space = cpb_h5()->H5Screate_simple(RANK_MAX, length, most), set = -1;
   hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE), links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
   if (space >= 0 && set_creation(writer, creation) && links >= 0 &&
@@ -532,24 +528,25 @@ static bool replace_set(const cpb_writer *writer, hdf5_state *state) {
 }
 
 static bool hdf5_begin(cpb_writer *writer) {
-  if (writer->cols > CPB_COLS_MAX)
+  if (writer->o.cols > CPB_COLS_MAX)
     return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT, "data sets have at most %d columns, got %zu",
-                      CPB_COLS_MAX, writer->cols);
+                      CPB_COLS_MAX, writer->o.cols);
   hdf5_state *state = writer->state = state_new(&writer->of);
   if (state == NULL) return false;
   state->rank = RANK_MAX;
   hush quiet = hush_begin();
-  bool done = open_for_writing(writer, state) && set_type(state, writer->dtype) && replace_set(writer, state);
+  bool done =
+      open_for_writing(writer, state) && set_type(state, writer->o.dtype) && replace_set(writer, state);
   hush_end(quiet);
   return done;
 }
 
 static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
   hdf5_state *state = writer->state;
-  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->cols};
+  hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->o.cols};
   hush quiet = hush_begin();
-  bool done = (writer->rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
-              move_rows(state, first, rows.rows, writer->cols, (void *)(uintptr_t)rows.data, true);
+  bool done = (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
+              move_rows(state, first, rows.rows, writer->o.cols, (void *)(uintptr_t)rows.data, true);
   hush_end(quiet);
   if (done) return check_bytes(state, writer->of.error);
   return cpb_refuse(&writer->of, CPB_WHY_HDF5_WRITE, "HDF5 cannot write rows from %" PRIu64 " on",
@@ -558,59 +555,40 @@ static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
 
 /* ---- the seal, an attribute of the set ---- */
 
-static bool put_attribute(hid_t set, hid_t type, const char *text) {
-  hid_t space = cpb_h5()->H5Screate(H5S_SCALAR);
-  hid_t attribute =
-      space < 0 ? -1 : cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
+static bool put_seal(hid_t set, const char *text) {
+  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1), space = cpb_h5()->H5Screate(H5S_SCALAR), attribute = -1;
+  if (type >= 0 && space >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
+      cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+      (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0 ||
+       cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0))
+    attribute = cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
   bool done = attribute >= 0 && cpb_h5()->H5Awrite(attribute, type, text) >= 0;
   if (attribute >= 0) done = cpb_h5()->H5Aclose(attribute) >= 0 && done;
   release(space);
-  return done;
-}
-
-/* Replaces an existing seal. */
-static bool put_seal(hid_t set, const char *text) {
-  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1);
-  bool done = type >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
-              cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
-  if (done && cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) > 0)
-    done = cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0;
-  done = done && put_attribute(set, type, text);
   release(type);
   return done;
 }
 
-/* Its value if it is a text of at most this length; other attributes of that name are ignored. */
-static bool read_attribute(hid_t attribute, hid_t type, cpb_buffer *text, size_t *length, cpb_error *error) {
-  enum { SEAL_MOST = 1 << 12 };
-  size_t size = cpb_h5()->H5Tget_size(type);
-  hid_t space = cpb_h5()->H5Aget_space(attribute);
-  bool plain = space >= 0 && cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
-               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0 &&
-               size > 0 && size <= SEAL_MOST;
-  release(space);
-  if (!plain) return true;
-  if (!cpb_buffer_reserve(text, size, 0, error)) return false;
-  if (cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
-  return true;
-}
-
-static bool read_seal(hid_t set, cpb_buffer *text, size_t *length, cpb_error *error) {
-  if (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0) return true;
-  hid_t attribute = cpb_h5()->H5Aopen(set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT);
-  hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
-  bool done = type < 0 || read_attribute(attribute, type, text, length, error);
-  release(type);
-  release(attribute);
-  return done;
-}
-
+/* The attribute if it is a text of at most this length; others of that name are ignored. */
 static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {
+  enum { SEAL_MOST = 1 << 12 };
   const hdf5_state *state = reader->state;
   hush quiet = hush_begin();
-  bool done = read_seal(state->set, text, length, error);
+  bool there = cpb_h5()->H5Aexists(state->set, CPB_SEAL_ATTRIBUTE) > 0;
+  hid_t attribute = there ? cpb_h5()->H5Aopen(state->set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT) : -1;
+  hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
+  hid_t space = attribute < 0 ? -1 : cpb_h5()->H5Aget_space(attribute);
+  size_t size = type < 0 ? 0 : cpb_h5()->H5Tget_size(type);
+  bool plain = size > 0 && size <= SEAL_MOST && space >= 0 &&
+               cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
+               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0;
+  bool room = !plain || cpb_buffer_reserve(text, size, 0, error);
+  if (plain && room && cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
+  release(space);
+  release(type);
+  release(attribute);
   hush_end(quiet);
-  return done && check_bytes(state, error);
+  return room && check_bytes(state, error);
 }
 
 static bool refuse_seal(const cpb_writer *writer) {

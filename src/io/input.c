@@ -150,19 +150,16 @@ static bool unpack_new(const codec *packing, cpb_input *source) {
   return unpack->opened || cpb_fail_memory(source->of.error, "unpacking %s", source->of.path) == CPB_OK;
 }
 
-static bool refill(cpb_unpack *unpack, int fd) {
-  ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
-  if (n < 0) return cpb_refuse_errno(unpack->of, "read");
-  unpack->begin = 0;
-  unpack->end = (size_t)n;
-  return true;
-}
-
 /* At most count decompressed bytes of `fd`; *got = 0 only at the end. EFORMAT if the data are damaged or truncated. */
 static bool unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, size_t *got) {
   *got = 0;
   while (*got == 0 && count != 0) {
-    if (unpack->begin == unpack->end && !refill(unpack, fd)) return false;
+    if (unpack->begin == unpack->end) {
+      ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
+      if (n < 0) return cpb_refuse_errno(unpack->of, "read");
+      unpack->begin = 0;
+      unpack->end = (size_t)n;
+    }
     bool at_end = unpack->begin == unpack->end;
     if (at_end && !unpack->inside) return true;
     if (!unpack->codec->step(unpack, bytes, count, got)) return false;

@@ -45,8 +45,7 @@ typedef struct cpb_input {
 bool cpb_input_open(cpb_input *source, const char *path, cpb_error *error);
 void cpb_input_close(cpb_input *source);
 
-/* The bytes available, at most count; *got = 0 only at the end. EFORMAT if a file ends before the size it had when it
- * was opened. */
+/* The bytes available, at most count; *got = 0 only at the end. EFORMAT if a file has become shorter. */
 bool cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got);
 
 /* count bytes; *got < count only at the end. */
@@ -60,12 +59,10 @@ bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, si
 bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
                    const unsigned char **bytes, cpb_error *error);
 
-/* EFORMAT if a file is shorter than when it was opened: in its last mapped page, bytes behind the new end read as
- * zeros. */
+/* EFORMAT if a file has become shorter: in its last mapped page, bytes behind the new end read as zeros. */
 bool cpb_input_check_size(const cpb_input *source, cpb_error *error);
 
-/* All bytes of a file, in memory that grows as they arrive; *name is its name in messages. The caller frees the buffer,
- * also after a failure. */
+/* All bytes of a file; *name is its name in messages. The caller frees the buffer, also after a failure. */
 cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
                           cpb_error *error);
 

@@ -6,12 +6,6 @@
 #include "io/format.h"
 #include "io/number.h"
 
-typedef struct entry {
-  size_t index; /* from 1 */
-  const char *value;
-  size_t length;
-} entry;
-
 static bool refuse(const cpb_reader *reader, uint64_t row, const char *text, size_t length, const char *why) {
   return cpb_refuse_row(reader->of, row, CPB_WHY_LIBSVM_FIELD, "line %" PRIu64 ": \"%.*s\" %s",
                         reader->lines.number, (int)(length < 40 ? length : 40), text, why);
@@ -28,36 +22,17 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* The next index:value of a line after index `before`; index = 0 at the end of the line. */
-static bool take_entry(const cpb_reader *reader, uint64_t row, const char **p, const char *end, size_t before,
-                       entry *taken) {
-  const char *word = *p = skip_blanks(*p, end);
-  size_t length = word_length(word, end), digits = 0, index = 0;
-  *taken = (entry){0, NULL, 0};
-  if (length == 0) return true;
-  for (; digits < length && word[digits] >= '0' && word[digits] <= '9' && index <= CPB_COLS_MAX; digits++)
-    index = 10 * index + (size_t)(word[digits] - '0');
-  const char *why = index > CPB_COLS_MAX ? "has an index above 16777216, the largest that is read"
-                    : digits == 0 || digits == length || word[digits] != ':' ? "is not index:value"
-                    : index > before                                         ? NULL
-                    : before == 0 ? "has index 0, but they count from 1"
-                                  : "breaks the ascending order of indices";
-  if (why != NULL) return refuse(reader, row, word, length, why);
-  *taken = (entry){index, word + digits + 1, length - digits - 1};
-  *p = word + length;
-  return true;
-}
-
-/* Skips the label and removes the comment. */
-static bool take_label(const cpb_reader *reader, uint64_t row, cpb_line line, const char **p,
-                       const char **end) {
-  const char *comment = memchr(line.text, '#', line.length);
-  *end = comment == NULL ? line.text + line.length : comment;
-  const char *label = skip_blanks(line.text, *end);
-  size_t length = word_length(label, *end);
-  *p = label + length;
-  return length == 0 || memchr(label, ':', length) == NULL ||
-         refuse(reader, row, label, length, "is not a label");
+/* Reads the index of "index:value", of this many digits. Returns NULL, or what is wrong with the word. */
+static const char *read_index(const char *word, size_t length, size_t *index, size_t *digits) {
+  size_t before = *index;
+  *index = 0;
+  for (*digits = 0;
+       *digits < length && word[*digits] >= '0' && word[*digits] <= '9' && *index <= CPB_COLS_MAX;)
+    *index = 10 * *index + (size_t)(word[(*digits)++] - '0');
+  if (*index > CPB_COLS_MAX) return "has an index above 16777216, the largest that is read";
+  if (*digits == 0 || *digits == length || word[*digits] != ':') return "is not index:value";
+  if (*index > before) return NULL;
+  return before == 0 ? "has index 0, but they count from 1" : "breaks the ascending order of indices";
 }
 
 /* The next line that is not only a comment. */
@@ -73,19 +48,24 @@ static bool take_line(cpb_reader *reader, cpb_line *line) {
 /* Writes the values of a line to a row of zeros (NULL: only checks), and finds the largest index. */
 static bool parse_entries(const cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
                           size_t *largest) {
-  const char *p, *end;
-  entry e = {0, NULL, 0};
-  if (!take_label(reader, row, line, &p, &end)) return false;
-  while (take_entry(reader, row, &p, end, e.index, &e)) {
-    if (e.index == 0) return true;
-    if (e.index > *largest) *largest = e.index;
-    if (numbers == NULL) continue;
-    if (e.index > reader->cols)
-      return refuse(reader, row, e.value, e.length, "has an index that was not there in the first pass");
-    if (!cpb_number_parse(e.value, e.length, numbers + e.index - 1))
-      return refuse(reader, row, e.value, e.length, "is not a number that fits in a double");
+  const char *comment = memchr(line.text, '#', line.length);
+  const char *end = comment == NULL ? line.text + line.length : comment;
+  const char *word = skip_blanks(line.text, end);
+  size_t length = word_length(word, end), index = 0, digits;
+  if (length != 0 && memchr(word, ':', length) != NULL)
+    return refuse(reader, row, word, length, "is not a label");
+  while ((length = word_length(word = skip_blanks(word + length, end), end)) != 0) {
+    const char *why = read_index(word, length, &index, &digits);
+    if (why != NULL) return refuse(reader, row, word, length, why);
+    if (index > *largest) *largest = index;
+    const char *value = word + digits + 1;
+    if (numbers != NULL && index > reader->cols)
+      return refuse(reader, row, value, length - digits - 1,
+                    "has an index that was not there in the first pass");
+    if (numbers != NULL && !cpb_number_parse(value, length - digits - 1, numbers + index - 1))
+      return refuse(reader, row, value, length - digits - 1, "is not a number that fits in a double");
   }
-  return false;
+  return true;
 }
 
 static bool parse_row(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
@@ -123,9 +103,9 @@ static bool libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 }
 
 static bool libsvm_begin(cpb_writer *writer) {
-  return writer->cols <= CPB_COLS_MAX ||
+  return writer->o.cols <= CPB_COLS_MAX ||
          cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT, "libsvm files have at most %d columns, got %zu",
-                    CPB_COLS_MAX, writer->cols);
+                    CPB_COLS_MAX, writer->o.cols);
 }
 
 static void print_entry(cpb_writer *writer, const void *row, size_t column) {
@@ -133,20 +113,19 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   double index = (double)column + 1;
   size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
-  size_t digits = cpb_number_print(text + length, row, writer->dtype, column);
+  size_t digits = cpb_number_print(text + length, row, writer->o.dtype, column);
   cpb_writer_printed(writer, column, text + length, digits);
   cpb_text_put(&writer->out, text, length + digits);
 }
 
-/* +0 is omitted; -0 is not, because its sign would be lost. The last column of the first row is always written: it
- * determines d. */
+/* +0 is omitted, but not -0, whose sign would be lost, nor the last column of the first row, which determines d. */
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   static const char zero[8] = {0};
-  size_t size = cpb_dtype_size(writer->dtype);
-  if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
+  size_t size = cpb_dtype_size(writer->o.dtype);
+  if (writer->o.seal != NULL) memset(writer->parsed.bytes, 0, writer->o.cols * sizeof(double));
   cpb_text_puts(&writer->out, "0");
-  for (size_t j = 0; j < writer->cols; j++)
-    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->cols))
+  for (size_t j = 0; j < writer->o.cols; j++)
+    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->o.cols))
       print_entry(writer, row, j);
   cpb_text_puts(&writer->out, "\n");
 }

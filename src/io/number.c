@@ -17,8 +17,7 @@ static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* digits * 10^scale, correctly rounded because both factors are exact doubles. False if they are not (or if the text is
- * not a plain decimal): then strtod is used. */
+/* digits / 10^decimals, rounded once because both are exact doubles; false if they are not, or for other texts. */
 static bool parse_short(const char *p, const char *end, double *value) {
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
@@ -40,8 +39,7 @@ static bool parse_short(const char *p, const char *end, double *value) {
 
 /* ---- long decimals ---- */
 
-/* No double, and no tie between two, has more than 768 digits: of the digits after them only matters whether they are
- * all 0. */
+/* No double, and no tie between two, has more than 768 digits; of the others only matters whether they are all 0. */
 enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
 
 /* "e-12" to the end; saturates far beyond what any number of digits can compensate. */

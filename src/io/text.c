@@ -1,11 +1,13 @@
 /* .csv .tsv: tables as written by spreadsheets, pandas and R: RFC 4180 with commas, tabs, semicolons or blanks, taken
  * from the first line; that is a header if none of its fields is a number. A cell without a number is NaN. A first
  * column without a name in the header contains the ids of the rows. */
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "capball/advanced/flow.h"
 #include "core/column_names.h"
@@ -14,9 +16,159 @@
 #include "io/format.h"
 #include "io/number.h"
 
+/* ---- fields ---- */
+
+enum { SHORT_FIELD = 64 };
+
+typedef struct field {
+  const char *text;
+  size_t length;
+  bool quoted, unclosed; /* unclosed: there is more than blanks between the closing quote and the separator */
+} field;
+
+/* How fields are separated and numbers are written. */
+typedef struct field_style {
+  char separator; /* ' ' stands for any number of blanks */
+  bool decimal_comma;
+} field_style;
+
+static const char *skip_blanks(const char *p, const char *end) {
+  while (p < end && *p == ' ') p++;
+  return p;
+}
+
+/* The position after the closing quote of the text at `p`, or the end. */
+static const char *quote_end(const char *p, const char *end) {
+  while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) p += *p == '"' ? 2 : 1;
+  return p < end ? p : end;
+}
+
+/* Reads the field at *p and advances past its separator; *p = NULL after the last field. */
+static field take_field(const char **p, const char *end, char separator) {
+  const char *begin = skip_blanks(*p, end), *stop = begin;
+  field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
+  if (taken.quoted) {
+    taken.text = begin + 1;
+    const char *quote = quote_end(taken.text, end), *after = quote < end ? quote + 1 : end;
+    taken.length = (size_t)(quote - taken.text);
+    stop = separator == ' ' ? after : skip_blanks(after, end);
+    taken.unclosed = quote == end || (stop < end && *stop != separator);
+  }
+  const char *next = stop == end ? NULL : memchr(stop, separator, (size_t)(end - stop));
+  if (!taken.quoted) taken.length = (size_t)((next == NULL ? end : next) - taken.text);
+  *p = next == NULL ? NULL : separator == ' ' ? skip_blanks(next, end) : next + 1;
+  if (separator == ' ' && *p == end) *p = NULL;
+  return taken;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static field trim(field f) {
+  while (f.length > 0 && is_blank(f.text[0])) f.text++, f.length--;
+  while (f.length > 0 && is_blank(f.text[f.length - 1])) f.length--;
+  return f;
+}
+
+/* Words for a missing value, and for 1 and 0. */
+static bool find_word(field f, double *value) {
+  static const struct {
+    const char *word;
+    double value;
+  } words[] = {{"", NAN},     {"na", NAN},  {"n/a", NAN},  {"#n/a", NAN}, {"null", NAN}, {"none", NAN},
+               {"<na>", NAN}, {"nan", NAN}, {"-nan", NAN}, {"true", 1},   {"false", 0}};
+  f = trim(f);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strlen(words[i].word) == f.length && strncasecmp(words[i].word, f.text, f.length) == 0) {
+      *value = words[i].value;
+      return true;
+    }
+  return false;
+}
+
+static bool parse_comma(field f, double *value) {
+  char copy[SHORT_FIELD];
+  const char *comma = memchr(f.text, ',', f.length);
+  if (comma == NULL || f.length >= sizeof copy || memchr(f.text, '.', f.length) != NULL) return false;
+  memcpy(copy, f.text, f.length);
+  copy[comma - f.text] = '.';
+  return cpb_number_parse(copy, f.length, value);
+}
+
+/* A number that fits a double (NaN if missing; true and false are 1 and 0); false for anything else. */
+static bool is_number(field f, field_style style, double *value) {
+  return !f.unclosed && (cpb_number_parse(f.text, f.length, value) ||
+                         (style.decimal_comma && parse_comma(f, value)) || find_word(f, value));
+}
+
+/* No binary bytes. */
+static bool is_text(field f) {
+  for (size_t i = 0; i < f.length; i++) {
+    unsigned char c = (unsigned char)f.text[i];
+    if ((c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7f) return false;
+  }
+  return true;
+}
+
+/* "1;2;3" in a .csv: numbers, but not in the format of this file. */
+static bool begins_like_a_number(field f) {
+  f = trim(f);
+  size_t i = 0;
+  if (i < f.length && (f.text[i] == '+' || f.text[i] == '-')) i++;
+  if (i < f.length && f.text[i] == '.') i++;
+  return i < f.length && f.text[i] >= '0' && f.text[i] <= '9';
+}
+
+/* Adds the field, with surrounding blanks removed and doubled quotes as one. */
+static bool keep_text(field f, cpb_texts *texts, cpb_error *error) {
+  f = trim(f);
+  if (!cpb_texts_add(texts, f.text, f.length, error)) return false;
+  if (!f.quoted || memchr(f.text, '"', f.length) == NULL) return true;
+  size_t length = 0;
+  char *kept = (char *)(uintptr_t)cpb_texts_at(texts, texts->count - 1);
+  for (size_t i = 0; i < f.length; i++, length++) {
+    kept[length] = f.text[i];
+    if (f.text[i] == '"' && i + 1 < f.length && f.text[i + 1] == '"') i++;
+  }
+  kept[length] = 0;
+  return true;
+}
+
+/* ---- which separator ---- */
+
+static bool has_outside_quotes(cpb_line line, char wanted) {
+  bool quoted = false;
+  for (size_t i = 0; i < line.length; i++) {
+    if (line.text[i] == '"') quoted = !quoted;
+    if (line.text[i] == wanted && !quoted) return true;
+  }
+  return false;
+}
+
+/* Words separated by blanks are one name, "body mass", unless they are numbers or each is quoted. */
+static bool is_apart_by_blanks(cpb_line line, bool decimal_comma) {
+  field_style style = {' ', decimal_comma};
+  const char *p = line.text, *end = p + line.length;
+  size_t fields = 0;
+  for (; p != NULL; fields++) {
+    field f = take_field(&p, end, ' ');
+    double value;
+    if (f.unclosed || (!f.quoted && !is_number(f, style, &value))) return false;
+  }
+  return fields > 1;
+}
+
+/* A tab in a file is intentional; semicolons are used where numbers contain decimal commas. */
+static char find_separator(cpb_line first, char usual, bool decimal_comma) {
+  if (has_outside_quotes(first, '\t')) return '\t';
+  if (has_outside_quotes(first, ';')) return ';';
+  if (!decimal_comma && has_outside_quotes(first, ',')) return ',';
+  if (is_apart_by_blanks(first, decimal_comma)) return ' ';
+  return decimal_comma && usual == ',' ? ';' : usual;
+}
+
 typedef struct text_state {
   cpb_line first; /* row 0, read to count the columns, and not returned yet */
-  cpb_field_style style;
+  field_style style;
   cpb_texts names;   /* of all columns of the file; none without a header */
   char skipped[512]; /* names of the columns skipped, for people */
 } text_state;
@@ -29,89 +181,80 @@ typedef struct census {
 } census;
 
 /* "7" as field 7: how pandas and R number columns. */
-static bool is_place(cpb_field f, uint64_t place) {
+static bool is_place(field f, uint64_t place) {
   char digits[24];
   int length = snprintf(digits, sizeof digits, "%" PRIu64, place);
   return f.length == (size_t)length && memcmp(f.text, digits, f.length) == 0;
 }
 
-static census count_fields(cpb_line line, cpb_field_style style) {
+static census count_fields(cpb_line line, field_style style) {
   const char *p = line.text, *end = line.text + line.length;
   census count = {.counted = true};
   for (; p != NULL; count.fields++) {
-    cpb_field f = cpb_field_take(&p, end, style.separator);
+    field f = take_field(&p, end, style.separator);
     double value;
-    bool missing = cpb_field_missing(f), number = !missing && cpb_field_number(f, style, &value);
+    bool missing = !f.unclosed && find_word(f, &value) && isnan(value);
+    bool number = !missing && is_number(f, style, &value);
     if (count.fields == 0) count.empty_first = missing && f.length == 0;
     bool over_ids = count.fields == 0 && count.empty_first;
     count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
     count.empty += missing;
     count.numbers += number;
-    count.refused += cpb_field_is_refused_number(f);
-    count.names += cpb_field_is_name(f, style);
-    count.like_numbers += cpb_field_begins_like_a_number(f);
+    /* 1e999 or 0x1.8p3: a line with one is not a header */
+    count.refused += !f.unclosed && cpb_number_is_refused(f.text, f.length);
+    count.names += !f.unclosed && !missing && !number && is_text(f);
+    count.like_numbers += begins_like_a_number(f);
   }
   return count;
 }
 
-/* "column 3", and its name if it has one. */
-static void name_column(const text_state *state, size_t column, char *to, size_t room) {
+static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, field f, const char *rest) {
+  const text_state *state = reader->state;
   const char *name = cpb_texts_at(&state->names, column);
-  if (name == NULL || *name == 0)
-    snprintf(to, room, "column %zu", column + 1);
-  else
-    snprintf(to, room, "column %zu (%.40s)", column + 1, name);
-}
-
-static bool refuse_field(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f, const char *rest,
-                         cpb_error *error) {
-  const cpb_file_call of = {reader->of->path, error};
+  bool named = name != NULL && *name != 0;
   uint64_t line = reader->lines.number;
   int shown = (int)(f.length < 40 ? f.length : 40);
   char where[80];
   double value;
-  name_column(reader->state, column, where, sizeof where);
-  if (cpb_field_unclosed(f))
-    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_QUOTE,
+  snprintf(where, sizeof where, "column %zu%s%.40s%s", column + 1, named ? " (" : "", named ? name : "",
+           named ? ")" : "");
+  if (f.unclosed)
+    return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_QUOTE,
                           "line %" PRIu64 ", %s: a quote is not closed before the separator", line, where);
-  if (!cpb_field_is_text(f))
-    return cpb_refuse_row(&of, row, CPB_WHY_TEXT_BINARY, "line %" PRIu64 ", %s: \"%.*s\" is binary, not text",
-                          line, where, shown, f.text);
-  if (rest[0] == 0 && cpb_field_number(f, (cpb_field_style){.decimal_comma = true}, &value))
+  if (!is_text(f))
+    return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_BINARY,
+                          "line %" PRIu64 ", %s: \"%.*s\" is binary, not text", line, where, shown, f.text);
+  if (rest[0] == 0 && is_number(f, (field_style){.decimal_comma = true}, &value))
     rest = "; with a decimal comma it is one";
-  return cpb_refuse_row(&of, row, CPB_WHY_TEXT_NUMBER,
+  return cpb_refuse_row(reader->of, row, CPB_WHY_TEXT_NUMBER,
                         "line %" PRIu64 ", %s: \"%.*s\" is not a number that fits in a double%s", line, where,
                         shown, f.text, rest);
 }
 
-static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, cpb_field f) {
-  return (!cpb_field_unclosed(f) && cpb_field_is_text(f)) ||
-         refuse_field(reader, row, column, f, "", reader->of->error);
+static bool check_text(const cpb_reader *reader, uint64_t row, size_t column, field f) {
+  return (!f.unclosed && is_text(f)) || refuse_field(reader, row, column, f, "");
 }
 
 /* Texts of rows that an earlier pass has stored are not stored again. */
-static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, cpb_texts *kept) {
-  return check_text(reader, row, column, f) &&
-         (row != kept->count || cpb_field_keep(f, kept, reader->of->error));
+static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, field f, cpb_texts *kept) {
+  return check_text(reader, row, column, f) && (row != kept->count || keep_text(f, kept, reader->of->error));
 }
 
-/* An error, or a problem that is reported and read as NaN. */
-static bool meet(const cpb_reader *reader, double *numbers, size_t count, const cpb_error *what) {
-  if (reader->o.problem == NULL) return cpb_fail_again(reader->of->error, what) == CPB_OK;
-  reader->o.problem(reader->o.context, what);
+/* After a failure: where the caller wants to know of problems, it is only one of these, and read as NaN. */
+static bool forgive(const cpb_reader *reader, double *numbers, size_t count) {
+  if (reader->o.problem == NULL) return false;
+  reader->o.problem(reader->o.context, reader->of->error);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
   return true;
 }
 
-static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, cpb_field f, double *numbers) {
+static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, field f, double *numbers) {
   const text_state *state = reader->state;
   size_t place = reader->columns.place[column];
   if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids);
   if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels);
-  if (place == CPB_COLUMN_UNUSED || cpb_field_number(f, state->style, numbers + place)) return true;
-  cpb_error what;
-  refuse_field(reader, row, column, f, "", &what);
-  return meet(reader, numbers + place, 1, &what);
+  if (place == CPB_COLUMN_UNUSED || is_number(f, state->style, numbers + place)) return true;
+  return refuse_field(reader, row, column, f, "") || forgive(reader, numbers + place, 1);
 }
 
 static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
@@ -119,15 +262,13 @@ static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *
   const char *p = line.text, *end = line.text + line.length;
   size_t column = 0, columns = reader->columns.in_file;
   for (; p != NULL && column < columns; column++)
-    if (!parse_field(reader, row, column, cpb_field_take(&p, end, state->style.separator), numbers))
-      return false;
+    if (!parse_field(reader, row, column, take_field(&p, end, state->style.separator), numbers)) return false;
   if (p == NULL && column == columns) return true;
   uint64_t fields = count_fields(line, state->style).fields;
-  cpb_error what;
-  cpb_refuse_row(&(cpb_file_call){reader->of->path, &what}, row, CPB_WHY_FILE_ROW_COLUMNS,
-                 "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu", reader->lines.number,
-                 fields, cpb_s(fields), columns);
-  return meet(reader, numbers, reader->cols, &what);
+  return cpb_refuse_row(reader->of, row, CPB_WHY_FILE_ROW_COLUMNS,
+                        "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu",
+                        reader->lines.number, fields, cpb_s(fields), columns) ||
+         forgive(reader, numbers, reader->cols);
 }
 
 /* ---- the first lines ---- */
@@ -138,19 +279,17 @@ static bool refuse_row_0(const cpb_reader *reader) {
   const char *p = state->first.text, *end = p + state->first.length;
   size_t column = 0;
   double value;
-  cpb_field f = cpb_field_take(&p, end, state->style.separator);
-  for (; cpb_field_number(f, state->style, &value); column++)
-    f = cpb_field_take(&p, end, state->style.separator);
-  return refuse_field(reader, 0, column, f, ", and a header has only names", reader->of->error);
+  field f = take_field(&p, end, state->style.separator);
+  for (; is_number(f, state->style, &value); column++) f = take_field(&p, end, state->style.separator);
+  return refuse_field(reader, 0, column, f, ", and a header has only names");
 }
 
 static bool take_names(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p + state->first.length;
   for (size_t column = 0; p != NULL; column++) {
-    cpb_field f = cpb_field_take(&p, end, state->style.separator);
-    if (!check_text(reader, 0, column, f) || !cpb_field_keep(f, &state->names, reader->of->error))
-      return false;
+    field f = take_field(&p, end, state->style.separator);
+    if (!check_text(reader, 0, column, f) || !keep_text(f, &state->names, reader->of->error)) return false;
   }
   return true;
 }
@@ -192,13 +331,13 @@ static void skip_byte_order_mark(cpb_line *line) {
 static bool take_separator(cpb_reader *reader) {
   text_state *state = reader->state;
   skip_byte_order_mark(&state->first);
-  state->style = (cpb_field_style){.decimal_comma = reader->o.decimal_comma};
+  state->style = (field_style){.decimal_comma = reader->o.decimal_comma};
   if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
     state->style.separator = state->first.text[4];
     return cpb_lines_next(&reader->lines, &reader->source, &state->first);
   }
   state->style.separator =
-      cpb_field_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
+      find_separator(state->first, (char)reader->format->variant, reader->o.decimal_comma);
   return true;
 }
 
@@ -218,12 +357,12 @@ static bool set_columns(cpb_reader *reader) {
 }
 
 /* Text, and not a number with a typo; dates and times are text. */
-static bool is_text_cell(cpb_field f, cpb_field_style style) {
+static bool is_text_cell(field f, field_style style) {
   double value;
-  if (cpb_field_missing(f) || cpb_field_number(f, style, &value)) return false;
+  if (is_number(f, style, &value)) return false;
   size_t marks = 0;
   for (size_t i = 1; i < f.length; i++) marks += f.text[i] == '-' || f.text[i] == '/' || f.text[i] == ':';
-  return !cpb_field_begins_like_a_number(f) || marks >= 2;
+  return !begins_like_a_number(f) || marks >= 2;
 }
 
 static void skip_column(cpb_reader *reader, size_t column) {
@@ -246,7 +385,7 @@ static void skip_text_columns(cpb_reader *reader) {
   text_state *state = reader->state;
   const char *p = state->first.text, *end = p == NULL ? NULL : p + state->first.length;
   for (size_t column = 0; p != NULL && column < reader->columns.in_file; column++) {
-    cpb_field f = cpb_field_take(&p, end, state->style.separator);
+    field f = take_field(&p, end, state->style.separator);
     bool number = reader->columns.place[column] < reader->columns.taken;
     if (number && reader->columns.taken > 1 && is_text_cell(f, state->style)) skip_column(reader, column);
   }
@@ -329,7 +468,7 @@ static bool text_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 
 /* The character after cell j of a row. */
 static char after(const cpb_writer *writer, size_t j) {
-  return j + 1 == writer->cols ? '\n' : (char)writer->format->variant;
+  return j + 1 == writer->o.cols ? '\n' : (char)writer->format->variant;
 }
 
 /* Whether the text would be read differently without quotes. */
@@ -354,19 +493,25 @@ static void print_text(cpb_writer *writer, const char *text, char next) {
 
 /* Unnamed columns are numbered, as in pandas. */
 static bool text_begin(cpb_writer *writer) {
-  if (writer->columns == NULL && writer->rows_of == NULL) return true;
-  if (writer->rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
-  for (size_t j = 0; j < writer->cols; j++) {
+  if (writer->o.columns == NULL && writer->o.rows_of == NULL) return true;
+  if (writer->o.rows_of != NULL) print_text(writer, "", (char)writer->format->variant);
+  for (size_t j = 0; j < writer->o.cols; j++) {
     char digits[24];
     snprintf(digits, sizeof digits, "%zu", j);
-    print_text(writer, writer->columns != NULL ? writer->columns[j] : digits, after(writer, j));
+    print_text(writer, writer->o.columns != NULL ? writer->o.columns[j] : digits, after(writer, j));
   }
   return true;
 }
 
+void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length) {
+  if (writer->o.seal == NULL) return;
+  double *numbers = (double *)(void *)writer->parsed.bytes;
+  if (!cpb_number_parse(text, length, &numbers[j])) numbers[j] = NAN;
+}
+
 static void print_number(cpb_writer *writer, const void *row, size_t j) {
   char text[CPB_NUMBER_ROOM + 1];
-  size_t length = cpb_number_print_short(text, row, writer->dtype, j);
+  size_t length = cpb_number_print_short(text, row, writer->o.dtype, j);
   cpb_writer_printed(writer, j, text, length);
   text[length] = after(writer, j);
   cpb_text_put(&writer->out, text, length + 1);
@@ -374,18 +519,18 @@ static void print_number(cpb_writer *writer, const void *row, size_t j) {
 
 /* The id of the row whose number the cell contains; NULL: none. */
 static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
-  double number = cpb_view_at(cpb_rows(row, writer->dtype, 1, writer->cols), 0, j);
-  return number >= 0 ? cpb_texts_at(&writer->cells_of->ids, (uint64_t)number) : NULL;
+  double number = cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j);
+  return number >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)number) : NULL;
 }
 
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   (void)first;
-  if (writer->rows_of != NULL) {
-    const char *id = cpb_reader_id(writer->rows_of, writer->next_id++);
+  if (writer->o.rows_of != NULL) {
+    const char *id = cpb_reader_id(writer->o.rows_of, writer->next_id++);
     print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
-  for (size_t j = 0; j < writer->cols; j++) {
-    const char *id = writer->cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+  for (size_t j = 0; j < writer->o.cols; j++) {
+    const char *id = writer->o.cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
     if (id != NULL)
       print_text(writer, id, after(writer, j));
     else

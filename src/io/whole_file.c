@@ -38,8 +38,7 @@ static char *join(const char *path, size_t length, const char *name) {
   return joined;
 }
 
-/* The end of the chain of symbolic links, whether it exists or not; realpath() would reject a link to a file that is
- * yet to be created. */
+/* The end of the chain of symbolic links; unlike realpath(), also if it does not exist yet. */
 static char *follow_links(const char *path) {
   char *place = join("", 0, path), link[PATH_MAX];
   for (int i = 0; place != NULL && i < LINKS_MAX; i++) {
@@ -74,8 +73,7 @@ static bool is_named(int fd, const char *name) {
          opened.st_ino == named.st_ino;
 }
 
-/* A lock on the open file, released when its process ends. Without support for locks this always fails, so that no file
- * is removed as abandoned. */
+/* Released when its process ends. Without support for locks this fails, so that no file is removed as abandoned. */
 static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /* Removes the temporary files of this target left by processes that died. */
@@ -108,8 +106,7 @@ static bool name_temporary(cpb_whole *whole, mode_t mode,
   return false;
 }
 
-/* O_EXCL ensures that the name is not in use. Between creating and locking the file, another process may have removed it
- * as abandoned. */
+/* Between creating and locking the file, another process may have removed it as abandoned. */
 static bool create_named(cpb_whole *whole, const char *name, mode_t mode) {
   int fd = whole->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (fd < 0 || ((lock(fd) || errno != EWOULDBLOCK) && is_named(fd, name))) return fd >= 0;
@@ -261,8 +258,7 @@ static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
   return CPB_OK;
 }
 
-/* For a target that does not exist yet: link() is atomic and never replaces another file. Some file systems have no
- * links. */
+/* For a new target: link() is atomic and never replaces another file. Some file systems have no links. */
 static cpb_status make_target(cpb_whole *whole, cpb_error *error) {
   if (give_name(whole, whole->target, 0)) {
     if (whole->temporary != NULL) unlink(whole->temporary);
@@ -304,8 +300,10 @@ static bool take_name(int fd, const struct stat *directory) {
   }
   return false;
 }
+#endif
 
 int cpb_whole_lock(const char *target) {
+#ifdef __linux__
   struct stat facts;
   char *directory = directory_of(target);
   bool there = directory != NULL && stat(directory, &facts) == 0;
@@ -313,14 +311,11 @@ int cpb_whole_lock(const char *target) {
   int fd = there ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
   if (fd < 0 || take_name(fd, &facts)) return fd;
   close(fd);
-  return -1;
-}
 #else
-int cpb_whole_lock(const char *target) {
   (void)target;
+#endif
   return -1;
 }
-#endif
 
 void cpb_whole_unlock(int lock) {
   if (lock >= 0) close(lock);

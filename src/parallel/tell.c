@@ -28,7 +28,6 @@ size_t cpb_exec_threads(const cpb_exec *exec) {
   return exec == NULL || exec->run == NULL || exec->threads == 0 ? 1 : exec->threads;
 }
 
-/* Whether the caller wants progress reports. */
 static bool listens(const cpb_exec *exec) {
   return exec != NULL && exec->size >= offsetof(cpb_exec, context) + sizeof exec->context &&
          exec->progress != NULL;

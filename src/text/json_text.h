@@ -42,8 +42,7 @@ enum { CPB_JSON_NUMBER_ROOM = 40 }; /* of a printed number */
 /* The fewest digits that restore a double, in the style of printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
-/* Number of bytes of the character that starts here, 0 if it is invalid: RFC 3629, no surrogates or overlong
- * forms. */
+/* Number of bytes of the character that starts here; 0: invalid (RFC 3629, no surrogates or overlong forms). */
 size_t cpb_utf8_length(const char *text);
 bool cpb_is_utf8(const char *text);
 
