@@ -16,8 +16,7 @@
 #include "parallel/tell.h"
 #include "recommend/choice.h"
 #include "scale/row_sample.h"
-#include "recommend/ranks.h"
-#include "recommend/verdict.h"
+#include "recommend/recommend_parts.h"
 
 const char *cpb_engine_name(cpb_engine engine) {
   static const char *const names[CPB_ENGINES] = {

@@ -1,4 +1,4 @@
-#include "recommend/verdict.h"
+#include "recommend/recommend_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
