@@ -18,8 +18,7 @@
 
 typedef struct score_pass {
   const cpb_model *model;
-  double *scores;
-  size_t count, room;
+  cpb_row_buffer scores;
 } score_pass;
 
 static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
@@ -32,21 +31,13 @@ static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *
 
 static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
-  size_t rows = slot->rows.rows;
-  if (p->count + rows > p->room) {
-    p->room = 2 * (p->count + rows);
-    if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
-      return cpb_fail_memory(error, "%zu scores", p->room);
-  }
-  memcpy(p->scores + p->count, slot->room, rows * sizeof *p->scores);
-  p->count += rows;
-  return CPB_OK;
+  return cpb_row_buffer_add(&p->scores, cpb_rows(slot->room, CPB_F64, slot->rows.rows, 1), error);
 }
 
 cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores, size_t *count,
                                   const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  score_pass p = {.model = model};
+  score_pass p = {.model = model, .scores.row_bytes = sizeof **scores};
   cpb_pass pass = {.arg = &p, .per_row = 1, .look = look_scores, .gather = gather_scores};
   if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
   if (count == NULL) return cpb_fail_missing(error, "count");
@@ -55,11 +46,11 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
   cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
   if (status == CPB_OK) status = cpb_pass_run(&passes, &pass, error);
   if (status != CPB_OK) {
-    free(p.scores);
+    free(p.scores.data);
     return status;
   }
-  *scores = p.scores;
-  *count = p.count;
+  *scores = (double *)(void *)p.scores.data;
+  *count = p.scores.rows;
   return CPB_OK;
 }
 
@@ -349,7 +340,7 @@ static void clear(fitting *f) {
   free(f->W);
   free(f->scores);
   cpb_memory_free(&f->memory);
-  cpb_balls_free(&f->balls);
+  cpb_memory_free(&f->balls.memory);
 }
 
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,

@@ -83,6 +83,9 @@ typedef struct cpb_row_buffer {
   size_t row_bytes, rows, room; /* rows */
 } cpb_row_buffer;
 
+/* Appends the rows of a block without gaps between them. */
+cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error);
+
 typedef struct cpb_kept_source {
   cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
@@ -190,8 +193,6 @@ typedef struct cpb_balls {
   cpb_svdd_report report; /* of all; gap and lower_bound of the first */
   cpb_memory memory;
 } cpb_balls;
-
-void cpb_balls_free(cpb_balls *balls);
 
 /* group[i]: the group of row i, 0 .. balls-1, by k-means.
  *  y   rows of finite numbers, at least as many as there are balls */

@@ -7,9 +7,11 @@
 #include "learn/piece_rounds.h"
 #include "learn/rounds_parts.h"
 
-static cpb_status make_model(cpb_model_options *o, double *scores, size_t count, cpb_model **model,
-                             cpb_error *error) {
+static cpb_status make_model(cpb_model_options *o, const cpb_svdd_report *report, double *scores,
+                             size_t count, cpb_model **model, cpb_error *error) {
   double quantiles[CPB_MODEL_QUANTILES];
+  cpb_model_take_report(o, report);
+  if (o->nu > 0) o->support = 0; /* the pieces have them */
   cpb_status status = cpb_check_ball(o, error);
   if (status != CPB_OK) return status;
   if (count > 0) {
@@ -36,12 +38,11 @@ cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows
   o.d = d;
   o.rows = rows;
   cpb_svdd_report found = cpb_report_of_ball(&report);
-  cpb_model_take_report(&o, &found);
   o.listed = report.support;
   o.center = out.center;
   o.support_rows = out.rows;
   o.multipliers = out.multipliers;
-  if (status == CPB_OK) status = make_model(&o, scores, count, model, error);
+  if (status == CPB_OK) status = make_model(&o, &found, scores, count, model, error);
   cpb_memory_free(&memory);
   return status;
 }
@@ -61,9 +62,7 @@ cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows
   o.method = CPB_MODEL_EXACT;
   o.nu = from->options.nu;
   o.center = center;
-  cpb_model_take_report(&o, &report);
-  o.support = 0; /* the pieces have them */
-  if (status == CPB_OK) status = make_model(&o, scores, count, model, error);
+  if (status == CPB_OK) status = make_model(&o, &report, scores, count, model, error);
   free(center);
   return status;
 }
