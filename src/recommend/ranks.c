@@ -1,4 +1,4 @@
-#include "recommend/recommend_parts.h"
+#include "recommend/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
