@@ -208,8 +208,6 @@ cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *optio
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
-/* ---- Shared by models from rows and models from pieces. ---- */
-
 static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
   return (cpb_svdd_report){.radius = of->radius,
                            .gap = of->gap,
@@ -219,17 +217,5 @@ static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
                            .iterations = of->passes,
                            .converged = of->converged};
 }
-
-/* Takes radius, gap, lower bound, convergence and the number of support vectors. */
-void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report);
-
-enum { CPB_MODEL_QUANTILES = 1001 };
-
-/* Quantiles of n >= 1 scores, all of them where n is 101 to 1001; sorts the scores and returns the number of quantiles.
- *  quantiles  CPB_MODEL_QUANTILES numbers */
-size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles);
-
-/* EINVAL for data without a ball of radius > 0. */
-cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error);
 
 #endif

@@ -20,7 +20,6 @@
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "sketch/code_groups.h"
 #include "sketch/matrix.h"
 #include "sketch/sketch_object.h"
 #include "sketch/sketch_train.h"
