@@ -47,16 +47,6 @@ cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype fact
 /* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
 
-/* Codes of the panels [first, first+count) only: the words of row i, one per panel, at words + i*stride. */
-typedef struct cpb_sketch_words {
-  size_t first, count;
-  uint64_t *words;
-  size_t stride;
-} cpb_sketch_words;
-
-cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
-                                   const cpb_exec *exec, cpb_error *error);
-
 /* ---- Codes interleaved as the Hamming loop reads them. ---- */
 
 /* Word j of a code, little-endian, padded with 0. */

@@ -37,21 +37,19 @@ CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 2
 
 /* ---- the bits of rows by column, to count the rows on which two bits differ ---- */
 
-typedef struct bit_columns {
-  size_t bits, rows, words; /* words of a column, 64 rows each; padding rows are 0 in all bits */
-  uint64_t *codes;          /* rows, rounded up to whole words, x panels */
-  uint64_t *groups;         /* the columns in the layout of the Hamming loop */
-} bit_columns;
-
 enum { SIDE = 64 };
 
-static size_t panels_of(size_t bits) { return (bits + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS; }
+typedef struct bit_columns {
+  size_t bits, rows, words; /* words of a column, SIDE rows each; padding rows are 0 in all bits */
+  uint8_t *codes;           /* of the rows */
+  uint64_t *groups;         /* the columns in the layout of the Hamming loop */
+} bit_columns;
 
 /* The bits of at most `rows` rows. */
 static bit_columns bit_columns_new(cpb_memory *memory, size_t bits, size_t rows) {
   size_t words = (rows + SIDE - 1) / SIDE, columns = cpb_code_group_count(bits) * CPB_CODE_GROUP;
   return (bit_columns){.bits = bits,
-                       .codes = cpb_memory_zeros(memory, words * SIDE, panels_of(bits) * sizeof(uint64_t)),
+                       .codes = cpb_memory_take(memory, rows, (bits + 7) / 8),
                        .groups = cpb_memory_lines(memory, columns, words * sizeof(uint64_t))};
 }
 
@@ -74,16 +72,15 @@ static uint64_t *place_of(const bit_columns *c, size_t i, size_t word) {
 /* Computes the bits of these rows. */
 static cpb_status bit_columns_fill(bit_columns *c, const cpb_sketch *sketch, cpb_view x, const cpb_exec *exec,
                                    cpb_error *error) {
-  size_t panels = panels_of(c->bits);
+  size_t bytes = (c->bits + 7) / 8;
   c->rows = x.rows;
   c->words = (x.rows + SIDE - 1) / SIDE;
-  memset(c->codes + x.rows * panels, 0, (c->words * SIDE - x.rows) * panels * sizeof *c->codes);
-  cpb_sketch_words to = {.count = panels, .words = c->codes, .stride = panels};
-  cpb_status status = cpb_sketch_encode_words(sketch, x, &to, exec, error);
+  cpb_status status = cpb_sketch_encode(sketch, x, c->codes, exec, error);
   for (size_t word = 0; status == CPB_OK && word < c->words; word++)
-    for (size_t panel = 0; panel < panels; panel++) {
-      uint64_t square[SIDE];
-      for (size_t i = 0; i < SIDE; i++) square[i] = c->codes[(word * SIDE + i) * panels + panel];
+    for (size_t panel = 0; panel * SIDE < c->bits; panel++) {
+      uint64_t square[SIDE] = {0};
+      for (size_t i = 0; i < SIDE && word * SIDE + i < x.rows; i++)
+        square[i] = cpb_code_word(c->codes + (word * SIDE + i) * bytes, bytes, panel);
       transpose(square);
       for (size_t i = 0; i < SIDE && panel * SIDE + i < c->bits; i++)
         *place_of(c, panel * SIDE + i, word) = square[i];
