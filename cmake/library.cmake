@@ -23,7 +23,7 @@ set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fvect-cost-model=dynamic>)
 file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/sketch/estimator.c
+  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/proof/estimator.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
   ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)

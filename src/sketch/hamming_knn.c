@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "parallel/tell.h"
-#include "sketch/code_groups.h"
+#include "sketch/sketch_object.h"
 
 enum {
   BLOCK_BYTES = 1 << 14,

@@ -23,22 +23,15 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 
 #include "sketch/levels_loop.inc"
 
-typedef __m512i vec_u8;
 enum { VEC_U8 = 64, QUERIES_AT_ONCE = 4 };
+typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
+typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
 
-LANE_INLINE vec_u8 vec_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
-LANE_INLINE vec_u8 vec_zero(void) { return _mm512_setzero_si512(); }
-LANE_INLINE vec_u8 vec_low_nibbles(vec_u8 x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
-LANE_INLINE vec_u8 vec_high_nibbles(vec_u8 x) { return vec_low_nibbles(_mm512_srli_epi16(x, 4)); }
 LANE_INLINE vec_u8 vec_table(const uint8_t *p) {
-  return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
+  return (vec_u8)_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
-LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) { return _mm512_shuffle_epi8(table, at); }
-LANE_INLINE vec_u8 vec_add8(vec_u8 x, vec_u8 y) { return _mm512_add_epi8(x, y); }
-LANE_INLINE vec_u8 vec_add16(vec_u8 x, vec_u8 y) { return _mm512_add_epi16(x, y); }
-LANE_INLINE vec_u8 vec_odd16(vec_u8 x) { return _mm512_srli_epi16(x, 8); }
-LANE_INLINE vec_u8 vec_even16(vec_u8 sum, vec_u8 odd) {
-  return _mm512_sub_epi16(sum, _mm512_slli_epi16(odd, 8));
+LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
+  return (vec_u8)_mm512_shuffle_epi8((__m512i)table, (__m512i)at);
 }
 
 LANE_INLINE uint64_t estimate_sixteen(__m256i sums, const float *factors, const cpb_scan_query *query,
@@ -51,8 +44,9 @@ LANE_INLINE uint64_t estimate_sixteen(__m256i sums, const float *factors, const 
   return _mm512_cmp_ps_mask(estimate, _mm512_set1_ps(query->limit), _CMP_LE_OQ);
 }
 
-LANE_INLINE uint64_t vec_estimate(vec_u8 sums, const float *factors, const cpb_scan_query *query,
+LANE_INLINE uint64_t vec_estimate(vec_u16 of, const float *factors, const cpb_scan_query *query,
                                   float *estimates) {
+  __m512i sums = (__m512i)of;
   uint64_t low = estimate_sixteen(_mm512_castsi512_si256(sums), factors, query, estimates);
   return low | estimate_sixteen(_mm512_extracti64x4_epi64(sums, 1), factors + 16, query, estimates + 16)
                    << 16;

@@ -61,25 +61,13 @@ static void scan_plain(cpb_nibble_scan *s) {
 static const cpb_sketch_loops plain = {choose_levels, scan_plain};
 
 #if defined(__aarch64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_V128)
-typedef uint8x16_t vec_u8;
 enum { VEC_U8 = 16, QUERIES_AT_ONCE = 4 };
+typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
+typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
 
-LANE_INLINE vec_u8 vec_load(const uint8_t *p) { return vld1q_u8(p); }
-LANE_INLINE vec_u8 vec_zero(void) { return vdupq_n_u8(0); }
-LANE_INLINE vec_u8 vec_low_nibbles(vec_u8 x) { return vandq_u8(x, vdupq_n_u8(15)); }
-LANE_INLINE vec_u8 vec_high_nibbles(vec_u8 x) { return vshrq_n_u8(x, 4); }
-LANE_INLINE vec_u8 vec_table(const uint8_t *p) { return vld1q_u8(p); }
-LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) { return vqtbl1q_u8(table, at); }
-LANE_INLINE vec_u8 vec_add8(vec_u8 x, vec_u8 y) { return vaddq_u8(x, y); }
-LANE_INLINE vec_u8 vec_add16(vec_u8 x, vec_u8 y) {
-  return vreinterpretq_u8_u16(vaddq_u16(vreinterpretq_u16_u8(x), vreinterpretq_u16_u8(y)));
-}
-LANE_INLINE vec_u8 vec_odd16(vec_u8 x) {
-  return vreinterpretq_u8_u16(vshrq_n_u16(vreinterpretq_u16_u8(x), 8));
-}
-LANE_INLINE vec_u8 vec_even16(vec_u8 sum, vec_u8 odd) {
-  uint16x8_t above = vshlq_n_u16(vreinterpretq_u16_u8(odd), 8);
-  return vreinterpretq_u8_u16(vsubq_u16(vreinterpretq_u16_u8(sum), above));
+LANE_INLINE vec_u8 vec_table(const uint8_t *p) { return (vec_u8)vld1q_u8(p); }
+LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
+  return (vec_u8)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at);
 }
 
 LANE_INLINE uint64_t estimate_four(uint16x4_t sums, const float *factors, const cpb_scan_query *query,
@@ -92,9 +80,9 @@ LANE_INLINE uint64_t estimate_four(uint16x4_t sums, const float *factors, const 
   return vaddvq_u32(vandq_u32(vcleq_f32(estimate, vdupq_n_f32(query->limit)), vld1q_u32(bits)));
 }
 
-LANE_INLINE uint64_t vec_estimate(vec_u8 sums, const float *factors, const cpb_scan_query *query,
+LANE_INLINE uint64_t vec_estimate(vec_u16 sums, const float *factors, const cpb_scan_query *query,
                                   float *estimates) {
-  uint16x8_t wide = vreinterpretq_u16_u8(sums);
+  uint16x8_t wide = (uint16x8_t)sums;
   uint64_t low = estimate_four(vget_low_u16(wide), factors, query, estimates);
   return low | estimate_four(vget_high_u16(wide), factors + 4, query, estimates + 4) << 4;
 }

@@ -2,6 +2,8 @@
 #ifndef CPB_SKETCH_SKETCH_OBJECT_H
 #define CPB_SKETCH_SKETCH_OBJECT_H
 
+#include <string.h>
+
 #include "capball/sketch.h"
 #include "core/memory.h"
 #include "loop/table.h"
@@ -45,15 +47,24 @@ cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype fact
 /* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
 
-/* Codes of the panels [first, first+count) only: the words of row i, one per panel, at words + i*stride. */
-typedef struct cpb_sketch_words {
-  size_t first, count;
-  uint64_t *words;
-  size_t stride;
-} cpb_sketch_words;
+/* ---- Codes interleaved as the Hamming loop reads them. ---- */
 
-cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
-                                   const cpb_exec *exec, cpb_error *error);
+/* Word j of a code, little-endian, padded with 0. */
+static inline uint64_t cpb_code_word(const uint8_t *code, size_t bytes, size_t j) {
+  uint64_t word = 0;
+  size_t left = bytes - 8 * j, count = left < 8 ? left : 8;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (count == 8)
+    memcpy(&word, code + 8 * j, 8);
+  else
+#endif
+    for (size_t k = 0; k < count; k++) word |= (uint64_t)code[8 * j + k] << 8 * k;
+  return word;
+}
+
+static inline size_t cpb_code_words(size_t bytes) { return (bytes + 7) / 8; }
+
+static inline size_t cpb_code_group_count(size_t n) { return (n + CPB_CODE_GROUP - 1) / CPB_CODE_GROUP; }
 
 cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
 

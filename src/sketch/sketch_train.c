@@ -20,8 +20,8 @@
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "sketch/bit_columns.h"
 #include "sketch/matrix.h"
+#include "sketch/sketch_object.h"
 #include "sketch/sketch_train.h"
 
 enum {
@@ -35,6 +35,93 @@ enum {
 CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1, .starts = 16,
              .jitter = NAN, .strength = 1, .max_steps = 1000, .tolerance = NAN, .factors = CPB_F16)
 
+/* ---- the bits of rows by column, to count the rows on which two bits differ ---- */
+
+enum { SIDE = 64 };
+
+typedef struct bit_columns {
+  size_t bits, rows, words; /* words of a column, SIDE rows each; padding rows are 0 in all bits */
+  uint8_t *codes;           /* of the rows */
+  uint64_t *groups;         /* the columns in the layout of the Hamming loop */
+} bit_columns;
+
+/* The bits of at most `rows` rows. */
+static bit_columns bit_columns_new(cpb_memory *memory, size_t bits, size_t rows) {
+  size_t words = (rows + SIDE - 1) / SIDE, columns = cpb_code_group_count(bits) * CPB_CODE_GROUP;
+  return (bit_columns){.bits = bits,
+                       .codes = cpb_memory_take(memory, rows, (bits + 7) / 8),
+                       .groups = cpb_memory_lines(memory, columns, words * sizeof(uint64_t))};
+}
+
+/* Bit j of word i becomes bit i of word j: swaps halves, then quarters, .. */
+static void transpose(uint64_t square[SIDE]) {
+  uint64_t mask = 0x00000000ffffffffu;
+  for (unsigned step = SIDE / 2; step > 0; step /= 2, mask ^= mask << step)
+    for (unsigned i = 0; i < SIDE; i = (i + step + 1) & ~step) {
+      uint64_t change = (square[i] >> step ^ square[i + step]) & mask;
+      square[i] ^= change << step;
+      square[i + step] ^= change;
+    }
+}
+
+/* Word `word` of column i. */
+static uint64_t *place_of(const bit_columns *c, size_t i, size_t word) {
+  return c->groups + (i / CPB_CODE_GROUP * c->words + word) * CPB_CODE_GROUP + i % CPB_CODE_GROUP;
+}
+
+/* Computes the bits of these rows. */
+static cpb_status bit_columns_fill(bit_columns *c, const cpb_sketch *sketch, cpb_view x, const cpb_exec *exec,
+                                   cpb_error *error) {
+  size_t bytes = (c->bits + 7) / 8;
+  c->rows = x.rows;
+  c->words = (x.rows + SIDE - 1) / SIDE;
+  cpb_status status = cpb_sketch_encode(sketch, x, c->codes, exec, error);
+  for (size_t word = 0; status == CPB_OK && word < c->words; word++)
+    for (size_t panel = 0; panel * SIDE < c->bits; panel++) {
+      uint64_t square[SIDE] = {0};
+      for (size_t i = 0; i < SIDE && word * SIDE + i < x.rows; i++)
+        square[i] = cpb_code_word(c->codes + (word * SIDE + i) * bytes, bytes, panel);
+      transpose(square);
+      for (size_t i = 0; i < SIDE && panel * SIDE + i < c->bits; i++)
+        *place_of(c, panel * SIDE + i, word) = square[i];
+    }
+  return status;
+}
+
+/* Replaces column i by the only column of `from`, which has as many rows. */
+static void bit_columns_set(bit_columns *c, size_t i, const bit_columns *from) {
+  for (size_t word = 0; word < c->words; word++) *place_of(c, i, word) = *place_of(from, 0, word);
+}
+
+typedef struct leaning {
+  const bit_columns *columns;
+  double *lean;
+} leaning;
+
+static uint64_t take(void *context, size_t group, unsigned below, const uint64_t *distances) {
+  const leaning *l = context;
+  (void)below; /* all columns are used */
+  double n = (double)l->columns->rows;
+  for (size_t k = 0; k < CPB_CODE_GROUP && group * CPB_CODE_GROUP + k < l->columns->bits; k++)
+    l->lean[group * CPB_CODE_GROUP + k] = (n - 2 * (double)distances[k]) / n;
+  return INT64_MAX;
+}
+
+/* lean[j] = 2 O_ij/n - 1 for all j, in [-1,1]: 1 where the bits always agree. column: the words of a column. */
+static void bit_columns_lean(const bit_columns *c, size_t i, uint64_t *column, double *lean) {
+  leaning l = {c, lean};
+  for (size_t word = 0; word < c->words; word++) column[word] = *place_of(c, i, word);
+  cpb_loops_here()->hamming(&(cpb_hamming){.groups = cpb_code_group_count(c->bits),
+                                           .words = c->words,
+                                           .codes = c->groups,
+                                           .query = column,
+                                           .limit = INT64_MAX,
+                                           .found = take,
+                                           .context = &l});
+}
+
+/* ---- a training ---- */
+
 typedef struct training {
   const cpb_sketch_training *o;
   const cpb_exec *exec;
@@ -45,7 +132,7 @@ typedef struct training {
   cpb_map *map;
   cpb_random random;
   size_t bits, width; /* width = d+1 */
-  cpb_bit_columns columns;
+  bit_columns columns;
   double *lean;                /* bits x bits */
   cpb_matrix normals, upright; /* bits x width: a copy of the normals, and its transpose */
   cpb_matrix weights;          /* bits x bits: products, then w_ij */
@@ -139,7 +226,7 @@ static void lean_rows(void *arg, size_t task, size_t first, size_t count) {
   training *t = arg;
   size_t words = (t->x.rows + 63) / 64;
   for (size_t i = first; i < first + count; i++)
-    cpb_bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
+    bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
 }
 
 /* Sums of |n - 2 differing| are integers: their order does not matter. */
@@ -156,7 +243,7 @@ static cpb_sketch_point measure_lean(const training *t) {
 }
 
 static cpb_status measure(training *t, cpb_view rows) {
-  cpb_status status = cpb_bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
+  cpb_status status = bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
   if (status != CPB_OK) return status;
   cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, lean_rows, t};
   cpb_blocks_run(&blocks, t->exec);
@@ -259,18 +346,18 @@ static void turn(training *t, size_t i, size_t j, double scale) {
 }
 
 /* Computes the bits of normal i alone, and writes its overlaps with all others to `lean`. */
-static cpb_status probe(training *t, size_t i, cpb_sketch *one, cpb_bit_columns *bits, double *lean) {
+static cpb_status probe(training *t, size_t i, cpb_sketch *one, bit_columns *bits, double *lean) {
   memcpy(one->normals, t->sketch->normals + i * t->width, t->width * sizeof(double));
   cpb_sketch_pack(one, 0, 1);
-  cpb_status status = cpb_bit_columns_fill(bits, one, t->x, t->exec, t->error);
+  cpb_status status = bit_columns_fill(bits, one, t->x, t->exec, t->error);
   if (status != CPB_OK) return status;
-  cpb_bit_columns_set(&t->columns, i, bits);
-  cpb_bit_columns_lean(&t->columns, i, t->column, lean);
+  bit_columns_set(&t->columns, i, bits);
+  bit_columns_lean(&t->columns, i, t->column, lean);
   return CPB_OK;
 }
 
 /* Moves one end of the worst pair; sets *stuck if no angle improves it. */
-static cpb_status move_worst(training *t, cpb_sketch *one, cpb_bit_columns *bits, bool *stuck) {
+static cpb_status move_worst(training *t, cpb_sketch *one, bit_columns *bits, bool *stuck) {
   size_t end = 0;
   for (size_t i = 1; i < t->bits; i++)
     if (t->worst[i] > t->worst[end]) end = i;
@@ -364,7 +451,7 @@ static cpb_status train_all(training *t) {
 
 static cpb_status train_worst(training *t) {
   cpb_sketch_options shape = t->sketch->options;
-  cpb_bit_columns bits = cpb_bit_columns_new(&t->memory, 1, t->x.rows);
+  bit_columns bits = bit_columns_new(&t->memory, 1, t->x.rows);
   bool stuck = false;
   shape.bits = 1;
   shape.curve_count = 0;
@@ -424,7 +511,7 @@ static bool allocate_bits(training *t) {
   size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
   t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
   t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
-  t->columns = cpb_bit_columns_new(&t->memory, t->bits, t->x.rows);
+  t->columns = bit_columns_new(&t->memory, t->bits, t->x.rows);
   return !t->memory.failed;
 }
 

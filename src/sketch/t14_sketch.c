@@ -142,7 +142,7 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
   sketch->unit = cpb_unit_power(shape->s);
   sketch->sigma = shape->s * sketch->unit;
   sketch->options.code_bytes =
-      shape->bits / 8 + (cpb_is_principal(sketch) ? CPB_FACTORS * cpb_dtype_size(shape->factors) : 0);
+      (shape->bits + 7) / 8 + (cpb_is_principal(sketch) ? CPB_FACTORS * cpb_dtype_size(shape->factors) : 0);
   return sketch;
 }
 

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "capball/advanced/abid.h"
-#include "recommend/ceiling.h"
 
 enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };
 
