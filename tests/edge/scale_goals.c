@@ -6,7 +6,7 @@
 
 #include "capball/advanced/abid.h"
 
-enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };
+enum { N = TEST_SANITIZED ? 100 : 400, D = 6, K = 10 };
 
 static double x[N * D];
 
