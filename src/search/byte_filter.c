@@ -238,6 +238,7 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
       sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + filter->opposite_size) + (products ? 0 : grain);
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
+  panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
                               ? of.query_scale
@@ -688,4 +689,13 @@ cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, doub
     more = sqrt(positive(square) + slack);
   }
   return span_of(less * (1 - 0x1p-24) - off, more * (1 + 0x1p-24) + off);
+}
+
+/* A sum of integers below 2^53, as every other way to compute it. */
+double cpb_byte_filter_value(const cpb_byte_filter *filter, const cpb_byte_filter_row *row, size_t slot,
+                             double product) {
+  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  size_t j = slot % COLS;
+  if (filter->float_filter->metric == CPB_IP) return product + row->constant + panel->constant[j];
+  return sqrt(row->square + panel->square[j] - 2 * product);
 }

@@ -35,6 +35,7 @@ typedef struct cpb_byte_filter_panel {
   double constant[CPB_BYTES_COLS]; /* IP: <m,q'> */
   double loose[CPB_BYTES_COLS];    /* IP: error bound of `constant`, plus the grain */
   cpb_query_scale query_scale[CPB_BYTES_COLS]; /* converts values to bounds */
+  bool exact[CPB_BYTES_COLS];                  /* of rows of bytes: the query is on their grid, too */
 } cpb_byte_filter_panel;
 
 /* Rows that share a step. */
@@ -156,5 +157,9 @@ cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double 
 /* The same for any row, of the product i j. */
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
                                              const cpb_byte_filter_row *row, size_t slot, double product);
+
+/* The value of such a row for a query that is exact. */
+double cpb_byte_filter_value(const cpb_byte_filter *filter, const cpb_byte_filter_row *row, size_t slot,
+                             double product);
 
 #endif
