@@ -90,7 +90,10 @@ static void code_rows(void *arg) {
     cpb_view block = cpb_view_slice(base, first, base.rows - first < most ? base.rows - first : most);
     cpb_byte_filter_numbers(&filter, block, 0, block.rows, fault);
     cpb_byte_filter_order(&filter, block.rows);
-    for (size_t run = 0; run < filter.run_count; run++) cpb_byte_filter_codes(&filter, block, run, filter.runs[run].first);
+    for (size_t run = 0; run < filter.run_count; run++) {
+      cpb_byte_filter_codes(&filter, block, run, 0);
+      cpb_byte_filter_describe(&filter, block, run);
+    }
   }
   free(filter.numbers);
   filter.center = NULL; /* owned by the index */
