@@ -406,7 +406,10 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
     *rounded =
         (float)(0x1.2p-23 * (sqrt(size2[i]) + filter->root * (double)*reach) + filter->root * 0x1p-146);
     if (size2[i] < CPB_FLOAT_FILTER_MOST) continue;
-    if (floats) fault[i] = cpb_row_fault(of->loops, block, first + i);
+    if (floats)
+      fault[i] = cpb_row_fault(of->loops, block, first + i);
+    else /* memory that becomes padding must be finite */
+      memset(filter->numbers + (first + i) * from.stride, 0, from.stride * sizeof *filter->numbers);
     *reach = INFINITY;
     *rounded = 0;
   }
