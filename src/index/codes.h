@@ -24,6 +24,12 @@ typedef struct cpb_rows_copy {
 int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, const cpb_rows_copy *copy,
                   size_t panel, size_t *faulty);
 
+/* Rows of bytes are on the grid, except for the cosine: their codes do not depend on the centres, and are all there is
+ * to store of them. */
+static inline bool cpb_codes_are_rows(const cpb_index *index) {
+  return index->bytes && index->byte_filter.kind > CPB_BYTE_FILTER_FLOATS;
+}
+
 /* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
 

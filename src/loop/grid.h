@@ -123,24 +123,35 @@ static void grid(const float *x, size_t n, const cpb_shift *by, float per_step, 
   about->rest = known ? add_float_lanes(&sums.left) : INFINITY;
 }
 
-/* The sum of the codes c follows from the squares of c and of c+1: compilers add products of 16 bits in pairs, which is
- * much faster than to add bytes. */
-static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *restrict to, size_t step,
-                 cpb_gridded *about) {
+/* Whole lines of bytes. Compilers add products of 16 bits in pairs, which is much faster than to add bytes: sums of c
+ * follow from squares of c and of c+1. */
+static inline __attribute__((always_inline)) void flip_lines(const uint8_t *restrict x, size_t lines,
+                                                             uint8_t bits, int8_t *restrict to, size_t step,
+                                                             int32_t *square, int32_t *next_square) {
   enum { LINE = CPB_BYTES_LINE, MIDDLE = 128 };
-  int32_t square = 0, next_square = 0;
-  for (size_t i = 0; i < n; i += LINE) {
-    size_t count = n - i < LINE ? n - i : LINE;
-    for (size_t j = 0; j < count; j++) to[i / LINE * step + j] = (int8_t)(uint8_t)(x[i + j] ^ bits);
-  }
-  bits ^= MIDDLE;
-  for (size_t i = 0; i < n; i++) {
-    uint8_t above = x[i] ^ bits;
+  const uint8_t raised = bits ^ MIDDLE;
+  for (size_t i = 0; i < lines; i++)
+    for (size_t j = 0; j < LINE; j++) to[i * step + j] = (int8_t)(uint8_t)(x[i * LINE + j] ^ bits);
+  for (size_t i = 0; i < lines * LINE; i++) {
+    uint8_t above = x[i] ^ raised;
     int16_t code = (int16_t)(above - MIDDLE), next = (int16_t)(above - (MIDDLE - 1));
-    square += code * code;
-    next_square += next * next;
+    *square += code * code;
+    *next_square += next * next;
   }
-  *about = (cpb_gridded){(next_square - square - (int32_t)n) / 2, square, 0};
+}
+
+static void flip(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about) {
+  enum { LINE = CPB_BYTES_LINE };
+  size_t lines = n / LINE, rest = n % LINE;
+  int32_t square = 0, next_square = 0, padded = (int32_t)((lines + (rest > 0)) * LINE);
+  flip_lines(x, lines, bits, to, step, &square, &next_square);
+  if (rest > 0) {
+    uint8_t last[LINE];
+    memset(last, bits, sizeof last);
+    memcpy(last, x + lines * LINE, rest);
+    flip_lines(last, 1, bits, to + lines * step, step, &square, &next_square);
+  }
+  *about = (cpb_gridded){(next_square - square - padded) / 2, square, 0};
 }
 
 /* The entries of a table that lanes_f64.h, products and this file provide. */

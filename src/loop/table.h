@@ -309,7 +309,7 @@ typedef struct cpb_loops {
    * a multiple of sixteen: 64 to a line, lines `step` bytes apart. */
   void (*grid)(const float *x, size_t n, const cpb_shift *shift, float per_step, int8_t *to, size_t step,
                cpb_gridded *about);
-  /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. */
+  /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. Padded to whole lines. */
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
   /* NULL where products of floats are as fast. */
   void (*panel_bytes)(const cpb_panel_bytes *panel);

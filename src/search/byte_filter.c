@@ -38,8 +38,8 @@ static const float *zeros(const cpb_byte_filter *filter) {
   return filter->center + line_floats(filter->float_filter->d);
 }
 
-static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
-  size_t words = filter->words, groups = block_rows / CPB_BYTES_GROUP + 1;
+static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_t coded_rows) {
+  size_t words = filter->words, groups = coded_rows / CPB_BYTES_GROUP + 1;
   filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
   filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
   filter->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
@@ -57,7 +57,8 @@ static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
   if (filter->runs != NULL) return true;
   filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
   filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
-  return filter->codes_of_queries != NULL && filter->panels != NULL && make_room_for_rows(filter, block_rows);
+  return filter->codes_of_queries != NULL && filter->panels != NULL &&
+         make_room_for_rows(filter, block_rows, block_rows);
 }
 
 void cpb_byte_filter_free(cpb_byte_filter *filter) {
@@ -238,6 +239,7 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
       sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + filter->opposite_size) + (products ? 0 : grain);
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
+  panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
                               ? of.query_scale
@@ -348,7 +350,7 @@ bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run
       filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
-  return make_room_for_rows(filter, block_rows) && filter->numbers != NULL;
+  return make_room_for_rows(filter, block_rows, run_rows) && filter->numbers != NULL;
 }
 
 bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries) {
@@ -365,85 +367,52 @@ bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_b
 
 /* ---- rows ---- */
 
-/* Where the numbers of a block are: in the rows, if these are floats, or stored, with nothing left to be subtracted. */
+/* Where the numbers of a block are, up to a shift: rows of floats are converted where they are, twice, which is faster
+ * than to store the numbers; those of others are stored. */
 typedef struct source {
   const float *x;
   size_t stride;
   cpb_shift shift;
 } source;
 
-static source source_of_rows(const cpb_byte_filter *filter, cpb_view block) {
-  const cpb_float_filter *float_filter = filter->float_filter;
-  return (source){
-      block.data, block.stride, {(float)float_filter->unit, float_filter->center_f32, filter->center}};
+static source source_of(const cpb_byte_filter *filter, cpb_view block) {
+  const cpb_float_filter *of = filter->float_filter;
+  if (cpb_float_filter_takes_floats(of, block.dtype))
+    return (source){block.data, block.stride, {(float)of->unit, of->center_f32, filter->center}};
+  return (source){filter->numbers, line_floats(of->d), {1, zeros(filter), filter->center}};
 }
 
-static source source_of_numbers(const cpb_byte_filter *filter) {
-  return (source){filter->numbers, line_floats(filter->float_filter->d), {1, zeros(filter), zeros(filter)}};
-}
-
-static bool has_constants(const cpb_byte_filter *filter) {
-  return filter->float_filter->metric == CPB_IP && filter->opposite_size > 0;
-}
-
-/* Rows of floats are converted again when their codes are computed: that is faster than storing the numbers. */
-static bool stores_numbers(const cpb_byte_filter *filter, cpb_dtype dtype) {
-  return has_constants(filter) || !cpb_float_filter_takes_floats(filter->float_filter, dtype);
-}
-
-/* Converts a row, its numbers padded to whole lines; the result is its fault or 0. size2 is an upper bound on the sum of
- * squares before centring. */
-static int convert_row(const cpb_byte_filter *filter, cpb_view block, size_t row, float *numbers,
-                       float *reach, double *size2) {
-  const cpb_float_filter *float_filter = filter->float_filter;
-  cpb_shift shift = {1, zeros(filter), filter->center};
-  float sum;
-  int fault = cpb_float_filter_numbers(float_filter, block, row, numbers, size2);
-  *reach = float_filter->loops->number(numbers, float_filter->d, &shift, numbers, &sum);
-  return fault;
-}
-
-/* The same for a row of floats, whose numbers may be NULL. */
-static int shift_row(const cpb_byte_filter *filter, cpb_view block, size_t row, const source *from,
-                     float *numbers, float *reach, double *size2) {
-  const double above = 1 + 0x1p-12,
-               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
-  const cpb_float_filter *float_filter = filter->float_filter;
-  size_t d = float_filter->d;
-  float sum;
-  *reach = float_filter->loops->number(from->x + row * from->stride, d, &from->shift, numbers, &sum);
-  *size2 = (double)sum * above + (double)d * below;
-  return *size2 < CPB_FLOAT_FILTER_MOST ? 0 : cpb_row_fault(float_filter->loops, block, row);
-}
-
-/* A bound on the rounding errors of a row, or the row is out of range. */
-static void bound_row(cpb_byte_filter *filter, size_t row, double size2, bool stored) {
-  size_t stride = line_floats(filter->float_filter->d);
-  double reach = (double)filter->reach[row];
-  filter->rounded[row] = (float)(0x1.2p-23 * (sqrt(size2) + filter->root * reach) + filter->root * 0x1p-146);
-  if (size2 < CPB_FLOAT_FILTER_MOST) return;
-  if (stored) memset(filter->numbers + row * stride, 0, stride * sizeof *filter->numbers);
-  filter->reach[row] = INFINITY;
-  filter->rounded[row] = 0;
-}
-
-/* At most PART rows. Bounds come after all of them: a root would wait for the sum of its row. */
+/* At most PART rows. Errors are bounded after all of them: a root would wait for the sum of its row. */
 enum { PART = 64 };
 
 static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
-  size_t stride = line_floats(filter->float_filter->d);
-  bool floats = cpb_float_filter_takes_floats(filter->float_filter, block.dtype),
-       stored = stores_numbers(filter, block.dtype);
-  source from = source_of_rows(filter, block);
-  double size2[PART];
+  const double above = 1 + 0x1p-12,
+               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
+  const cpb_float_filter *of = filter->float_filter;
+  bool floats = cpb_float_filter_takes_floats(of, block.dtype);
+  source from = source_of(filter, block);
+  double size2[PART]; /* an upper bound on the sum of squares before centring */
   for (size_t i = 0; i < count; i++) {
     size_t row = first + i;
-    float *numbers = stored ? filter->numbers + row * stride : NULL, *reach = &filter->reach[row];
+    float sum;
     if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
-    fault[i] = floats ? shift_row(filter, block, row, &from, numbers, reach, &size2[i])
-                      : convert_row(filter, block, row, numbers, reach, &size2[i]);
+    if (!floats)
+      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, &size2[i]);
+    filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
+    if (floats) size2[i] = (double)sum * above + (double)of->d * below;
   }
-  for (size_t i = 0; i < count; i++) bound_row(filter, first + i, size2[i], stored);
+  for (size_t i = 0; i < count; i++) {
+    float *reach = &filter->reach[first + i], *rounded = &filter->rounded[first + i];
+    *rounded =
+        (float)(0x1.2p-23 * (sqrt(size2[i]) + filter->root * (double)*reach) + filter->root * 0x1p-146);
+    if (size2[i] < CPB_FLOAT_FILTER_MOST) continue;
+    if (floats)
+      fault[i] = cpb_row_fault(of->loops, block, first + i);
+    else /* memory that becomes padding must be finite */
+      memset(filter->numbers + (first + i) * from.stride, 0, from.stride * sizeof *filter->numbers);
+    *reach = INFINITY;
+    *rounded = 0;
+  }
 }
 
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
@@ -499,55 +468,27 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   return largest / 127;
 }
 
-/* <x'-m,p>; for rows of bytes 128 times their sum */
-static double row_constant(const cpb_byte_filter *filter, size_t row, int32_t sum) {
-  size_t d = filter->float_filter->d;
-  const cpb_loops *loops = filter->float_filter->loops;
-  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
-  const float *numbers = filter->numbers + row * line_floats(d);
-  double dot = 0, chunk[CPB_CHUNK];
-  for (size_t offset = 0; has_constants(filter) && offset < d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(d, offset);
-    loops->widen[CPB_F32](numbers + offset, count, chunk);
-    dot += loops->dot(chunk, filter->opposite + offset, count);
-  }
-  return dot;
-}
-
-/* Rows out of range have codes of zeros. */
-static void grid_row(const cpb_byte_filter *filter, const source *from, size_t row, float per_step,
-                     int8_t *to, cpb_gridded *about) {
-  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
-  const cpb_float_filter *float_filter = filter->float_filter;
-  const source nothing = {zeros(filter), 0, {1, zeros(filter), zeros(filter)}};
-  if (!(filter->reach[row] < INFINITY)) from = &nothing;
-  float_filter->loops->grid(from->x + row * from->stride, float_filter->d, &from->shift, per_step, to, STEP,
-                            about);
-}
-
-static void flip_row(const cpb_byte_filter *filter, cpb_view block, size_t row, int8_t *to,
-                     cpb_gridded *about) {
-  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
-  const cpb_float_filter *float_filter = filter->float_filter;
-  float_filter->loops->flip((const uint8_t *)block.data + row * block.stride, float_filter->d,
-                            filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, about);
-}
-
-/* The rows of a run are scattered over the block. */
+/* The rows of a run are scattered over the block; those out of range have codes of zeros. */
 static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
+  const cpb_loops *loops = filter->float_filter->loops;
   bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  source from =
-      stores_numbers(filter, block.dtype) ? source_of_numbers(filter) : source_of_rows(filter, block);
-  cpb_view fetched = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
+  size_t d = filter->float_filter->d;
+  source from = source_of(filter, block);
+  const cpb_shift none = {1, zeros(filter), zeros(filter)};
+  cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
   float per_step = 1 / (float)of->step;
   for (size_t i = 0; i < of->count; i++) {
     size_t at = of->first + i, row = filter->rows[at].row;
     int8_t *to = filter->codes + cpb_bytes_at(filter->words, place + i, 0);
-    if (at + AHEAD < block.rows) cpb_fetch_row(fetched, filter->rows[at + AHEAD].row);
-    if (floats)
-      grid_row(filter, &from, row, per_step, to, &filter->gridded[at]);
+    if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
+    if (!floats)
+      loops->flip((const uint8_t *)block.data + row * block.stride, d,
+                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, &filter->gridded[at]);
+    else if (filter->reach[row] < INFINITY)
+      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, STEP, &filter->gridded[at]);
     else
-      flip_row(filter, block, row, to, &filter->gridded[at]);
+      loops->grid(zeros(filter), d, &none, per_step, to, STEP, &filter->gridded[at]);
   }
 }
 
@@ -579,7 +520,23 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, 
   of->length = length_of(of->step, longest);
 }
 
-static void describe_row(cpb_byte_filter *filter, size_t at, double step) {
+/* <x'-m,p>; for rows of bytes 128 times their sum */
+static double row_constant(const cpb_byte_filter *filter, const source *from, size_t row, int32_t sum) {
+  const cpb_loops *loops = filter->float_filter->loops;
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
+  double dot = 0, chunk[CPB_CHUNK];
+  for (size_t offset = 0, d = filter->float_filter->d; offset < d; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(d, offset);
+    cpb_shift shift = {from->shift.unit, from->shift.center + offset, from->shift.middle + offset};
+    float z[CPB_CHUNK], size2;
+    loops->number(from->x + row * from->stride + offset, count, &shift, z, &size2);
+    loops->widen[CPB_F32](z, count, chunk);
+    dot += loops->dot(chunk, filter->opposite + offset, count);
+  }
+  return dot;
+}
+
+static void describe_row(cpb_byte_filter *filter, const source *from, size_t at, double step) {
   cpb_byte_filter_row *row = &filter->rows[at];
   const cpb_gridded *about = &filter->gridded[at];
   row->square = step * step * about->square;
@@ -587,7 +544,7 @@ static void describe_row(cpb_byte_filter *filter, size_t at, double step) {
   filter->part[at] = (float)(-step * about->square / 2);
   if (filter->float_filter->metric == CPB_IP) {
     row->length = length_of(step, about->square);
-    row->constant = row_constant(filter, row->row, about->sum);
+    row->constant = row_constant(filter, from, row->row, about->sum);
     row->loose = filter->kind == CPB_BYTE_FILTER_FLOATS
                      ? (double)filter->rounded[row->row] * filter->opposite_size
                      : 0;
@@ -596,9 +553,10 @@ static void describe_row(cpb_byte_filter *filter, size_t at, double step) {
   if (!(row->rest < INFINITY)) filter->part[at] = INFINITY;
 }
 
-void cpb_byte_filter_describe(cpb_byte_filter *filter, size_t run) {
+void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t run) {
   const cpb_byte_filter_run *of = &filter->runs[run];
-  for (size_t at = of->first; at < of->first + of->count; at++) describe_row(filter, at, of->step);
+  source from = source_of(filter, block);
+  for (size_t at = of->first; at < of->first + of->count; at++) describe_row(filter, &from, at, of->step);
 }
 
 /* ---- bounds ---- */
@@ -688,4 +646,13 @@ cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, doub
     more = sqrt(positive(square) + slack);
   }
   return span_of(less * (1 - 0x1p-24) - off, more * (1 + 0x1p-24) + off);
+}
+
+/* A sum of integers below 2^53, as every other way to compute it. */
+double cpb_byte_filter_value(const cpb_byte_filter *filter, const cpb_byte_filter_row *row, size_t slot,
+                             double product) {
+  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  size_t j = slot % COLS;
+  if (filter->float_filter->metric == CPB_IP) return product + row->constant + panel->constant[j];
+  return sqrt(row->square + panel->square[j] - 2 * product);
 }

@@ -100,7 +100,7 @@ static void number_rows(void *arg, size_t block, size_t first, size_t count) {
 static void code_rows(void *arg, size_t run) {
   cpb_search *search = arg;
   cpb_byte_filter_codes(&search->byte_filter, block_of(search), run, search->byte_filter.runs[run].first);
-  cpb_byte_filter_describe(&search->byte_filter, run);
+  cpb_byte_filter_describe(&search->byte_filter, block_of(search), run);
 }
 
 static void found_by_bytes(void *context, size_t row, uint64_t columns, const int32_t *values) {

@@ -1,8 +1,10 @@
 /* Many queries of an index with many rows, for which bounds come from a sample of the rows: the answers are those of cpb_knn in
  * bits and order, whatever the sample contains. */
+#define _DEFAULT_SOURCE
 #include "support/check.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
@@ -130,7 +132,52 @@ static void answers_are_those_of_knn(void **state) {
   cpb_pool_free(pool);
 }
 
+/* ---- rows of bytes, of which full blocks keep only the codes ---- */
+
+static void expect_rows(const cpb_index *index, const uint64_t *ids, size_t count) {
+  static uint8_t rows[ROWS * D];
+  assert_int_equal(cpb_index_rows(index, ids, count, rows, NULL), CPB_OK);
+  for (size_t i = 0; i < count; i++) assert_memory_equal(rows + i * D, small + ids[i] * D, D);
+}
+
+/* Added from memory that does not stay, saved and opened, and rebuilt after a few were removed. */
+static void try_bytes(cpb_dtype dtype, cpb_metric metric) {
+  static uint8_t given[ROWS * D];
+  static uint64_t ids[ROWS];
+  char path[] = "index_sample.XXXXXX";
+  cpb_index *opened;
+  fill(&bases[4]);
+  memcpy(given, small, sizeof given);
+  cpb_index *index = index_of(cpb_rows(given, dtype, ROWS, D), metric);
+  memset(given, 1, sizeof given);
+  for (size_t i = 0; i < ROWS; i++) ids[i] = i;
+  cpb_view fractions = cpb_rows(floats, CPB_F32, QUERIES, D);
+  for (size_t i = 0; i < QUERIES * D; i++) floats[i] = floats[i] / 2 + 0.25f;
+  expect_rows(index, ids, ROWS);
+  expect_knn(index, cpb_rows(small, dtype, ROWS, D), fractions, metric, MOST_K, ids, NULL);
+  assert_int_not_equal(close(mkstemp(path)), -1);
+  assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
+  assert_int_equal(cpb_index_open(path, false, &opened, NULL), CPB_OK);
+  assert_int_equal(cpb_index_check(opened, NULL, NULL), CPB_OK);
+  expect_rows(opened, ids, ROWS);
+  cpb_index_free(opened);
+  unlink(path);
+  assert_int_equal(cpb_index_remove(index, ids, 100, NULL), CPB_OK);
+  assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
+  expect_rows(index, ids + 100, ROWS - 100);
+  cpb_index_free(index);
+}
+
+static void bytes_are_kept_in_their_codes(void **state) {
+  (void)state;
+  for (int metric = CPB_L2; metric < CPB_METRICS; metric++) {
+    try_bytes(CPB_U8, (cpb_metric)metric);
+    try_bytes(CPB_I8, (cpb_metric)metric);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_knn)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_knn),
+                                     cmocka_unit_test(bytes_are_kept_in_their_codes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
