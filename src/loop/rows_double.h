@@ -7,6 +7,7 @@
 
 #include "loop/row_factor.h"
 
+#define ROW_TYPE CPB_F64
 #define ROW_REAL(name) name##_f64
 enum { ROW_VEC = VEC_F64 };
 typedef double row_number;
@@ -54,7 +55,7 @@ LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return sum + x * x; }
 
 /* The factor of a row of few numbers. */
-enum { FEW_MOST = 2, FEW_DIRECT = false };
+enum { FEW_MOST = 2 };
 typedef int short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return (void)job, 0; }
 LANE_INLINE double_factor answer_of_few(const cpb_rows_job *job, const short_numbers *unused, bool embedding,
