@@ -548,18 +548,16 @@ static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
 /* The ranges of all columns; reading makes space for the sums. */
 static void carry_columns(cpb_state *s, cpb_covariance *c) {
   size_t d = c->d, columns = 0; /* that are not all 0; each pair of them takes a word */
-  cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
-  if (bits == NULL) cpb_state_no_memory(s, "columns", d);
+  cpb_column_bits *bits = s->reading ? malloc((d + 1) * sizeof *bits) : NULL;
+  if (s->reading && bits == NULL) cpb_state_no_memory(s, "columns", d);
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
-    bits[i] = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
-    cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
-    if (bits[i].low == 0 && bits[i].high == -1) {
-      bits[i] = cpb_no_bits;
-      continue;
-    }
-    cpb_state_require(s, bits[i].low >= LEAST_BIT && bits[i].high <= MOST_BIT && bits[i].low < bits[i].high,
+    cpb_column_bits here = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
+    cpb_state_carry_members(s, &here, CPB_STATE_TABLE(range), 0);
+    bool zero = here.low == 0 && here.high == -1;
+    cpb_state_require(s, zero || (here.low >= LEAST_BIT && here.high <= MOST_BIT && here.low < here.high),
                       "a column has impossible numbers");
-    columns++;
+    columns += !zero;
+    if (bits != NULL) bits[i] = zero ? cpb_no_bits : here;
   }
   cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
   if (s->reading && s->status == CPB_OK) {
