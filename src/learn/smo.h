@@ -59,7 +59,7 @@ typedef struct cpb_smo {
 /* A feasible start: the caps of the first rows until they add up to 1. */
 void cpb_smo_start(const double *cap, size_t n, double *a);
 
-/* Rows of the matrix are cached, up to 256 MiB. Frees what it allocated. */
+/* Caches up to 256 MiB of rows. Frees what it allocated. */
 cpb_status cpb_smo_solve(cpb_smo *smo);
 
 /* The best filling at given slopes: the caps of the rows with the largest slopes, in full except for the last.
