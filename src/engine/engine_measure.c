@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/engine_input.h"
+#include "engine/engine_ask.h"
 #include "parallel/tell.h"
 #include "recommend/recipe.h"
 #include "scale/row_sample.h"
