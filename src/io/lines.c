@@ -206,8 +206,8 @@ static bool set_aside(choice *c, const char *item, size_t as) {
 }
 
 /* Renumbers the places without gaps, in the same order, after columns were excluded. */
-static void close_gaps(cpb_columns *columns, size_t *order) {
-  size_t limit = columns->in_file;
+static void close_gaps(cpb_columns *columns) {
+  size_t limit = columns->in_file, *order = columns->place + limit;
   for (size_t k = 0; k < limit; k++) order[k] = CPB_COLUMN_UNUSED;
   for (size_t k = 0; k < limit; k++)
     if (columns->place[k] < limit) order[columns->place[k]] = k;
@@ -226,26 +226,22 @@ static bool choose(choice *c, const cpb_reader_options *o, bool first_is_id) {
 bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
                         const cpb_file_call *of, const cpb_texts *names, size_t in_file) {
   cpb_columns_free(columns);
-  *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
+  *columns = (cpb_columns){.place = malloc((2 * in_file + 1) * sizeof(size_t)),
                            .in_file = in_file,
                            .ids = options->id_column != NULL || first_is_id,
                            .labels = options->label_column != NULL};
-  size_t *order = malloc((in_file + 1) * sizeof(size_t));
   choice c = {columns, of, names, 0};
-  bool done = columns->place == NULL || order == NULL
-                  ? cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK
-                  : choose(&c, options, first_is_id);
-  if (done) close_gaps(columns, order);
-  free(order);
-  return done && (columns->taken > 0 ||
-                  cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file));
+  if (columns->place == NULL) return cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK;
+  if (!choose(&c, options, first_is_id)) return false;
+  close_gaps(columns);
+  return columns->taken > 0 ||
+         cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file);
 }
 
 bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count,
                         const cpb_file_call *of, const cpb_texts *names) {
   choice c = {columns, of, names, 0};
-  size_t *before = malloc(columns->in_file * sizeof *before);
-  if (before == NULL) return cpb_fail_memory(of->error, "%zu columns", columns->in_file) == CPB_OK;
+  size_t *before = columns->place + columns->in_file;
   memcpy(before, columns->place, columns->in_file * sizeof *before);
   for (size_t k = 0; k < columns->in_file; k++)
     if (before[k] < columns->taken) columns->place[k] = CPB_COLUMN_UNUSED;
@@ -256,7 +252,6 @@ bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t 
     done = there ? take(&c, k) : refuse(&c, wanted[i], strlen(wanted[i]));
   }
   columns->taken = count;
-  free(before);
   return done;
 }
 

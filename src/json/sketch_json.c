@@ -1,4 +1,5 @@
 /* A sketch as JSON, one key per line; see json_file.h. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,14 +89,12 @@ static void read_principal(cpb_json_file *f, cpb_sketch_options *o) {
 
 static uint64_t read_seed(cpb_json_file *f) {
   const char *text = cpb_json_string_of(cpb_json_get(f->root, "seed"));
-  uint64_t seed = 0;
-  bool right = text != NULL && *text != 0;
-  for (; right && *text != 0; text++) {
-    uint64_t digit = (uint64_t)(unsigned char)*text - '0';
-    right = digit <= 9 && seed <= (UINT64_MAX - digit) / 10;
-    seed = 10 * seed + digit;
-  }
-  if (!right) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"seed\" must be the digits of a number below 2^64");
+  char *end = NULL;
+  bool digit = text != NULL && *text >= '0' && *text <= '9';
+  errno = 0;
+  uint64_t seed = digit ? strtoull(text, &end, 10) : 0;
+  if (!digit || *end != 0 || errno != 0)
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"seed\" must be the digits of a number below 2^64");
   return seed;
 }
 
