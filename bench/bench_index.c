@@ -1,13 +1,17 @@
 /* An index compared with cpb_knn, which prepares all rows in every call, one thread: building it, and 1, 10, 100 and 1000
  * queries. Also what changes cost, and opening a file of 10 GB.
  *
- * `bench_index build` measures only how building compares with what cpb_knn does to the same rows before it compares them:
+ * `bench_index build [LIBRARY]` measures only how building compares with what cpb_knn does to the same rows before it
+ * compares them:
  *   codes      the conversion of all rows to codes in blocks, with the functions of search/byte_filter.h that cpb_knn calls
- *   pass       cpb_knn for 8 queries, the smallest number for which it converts rows
+ *   pass       cpb_knn for 8 queries, the smallest number for which it converts rows; of the shared library that is given,
+ *              such as an earlier version
  *   borrowed   an index of rows that stay in the caller's memory
- *   copied     an index with its own copy of the rows; it takes at least `borrowed` and
- *   copy       the time to copy the rows once to fresh memory, nearly half of which the system needs to clear it */
+ *   copied     an index with its own copy of the rows; of bytes it has only the codes
+ *   floor      the least that `copied` can take: reading the rows and writing a byte for each number and, of floats, the
+ *              copy to fresh memory, which the system clears first */
 #define _DEFAULT_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +94,10 @@ static void code_rows(void *arg) {
     cpb_view block = cpb_view_slice(base, first, base.rows - first < most ? base.rows - first : most);
     cpb_byte_filter_numbers(&filter, block, 0, block.rows, fault);
     cpb_byte_filter_order(&filter, block.rows);
-    for (size_t run = 0; run < filter.run_count; run++) cpb_byte_filter_codes(&filter, block, run);
+    for (size_t run = 0; run < filter.run_count; run++) {
+      cpb_byte_filter_codes(&filter, block, run, 0);
+      cpb_byte_filter_describe(&filter, block, run);
+    }
   }
   free(filter.numbers);
   filter.center = NULL; /* owned by the index */
@@ -100,32 +107,48 @@ static void code_rows(void *arg) {
   cpb_index_free(index);
 }
 
-/* To the same kind of memory as the index has. */
-static void copy_rows(void *arg) {
+static __typeof__(cpb_knn) *knn_of_pass = cpb_knn;
+
+static void pass(void *arg) {
+  trial *t = arg;
+  cpb_error error;
+  must(knn_of_pass(t->base, t->queries, K, CPB_L2, t->hits, NULL, &error), &error);
+}
+
+/* To the same kind of memory as the index has, a few pages at a time; any bytes stand for the codes. */
+static void write_fresh(void *arg) {
+  enum { AT_ONCE = 1 << 15 };
   cpb_view base = ((trial *)arg)->base;
-  size_t bytes = base.rows * base.cols * cpb_dtype_size(base.dtype);
-  void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (copy == MAP_FAILED) exit(1);
-  madvise(copy, bytes, MADV_HUGEPAGE);
-  memcpy(copy, base.data, bytes);
-  munmap(copy, bytes);
+  size_t size = cpb_dtype_size(base.dtype), numbers = base.rows * base.cols;
+  size_t bytes = numbers * (size > 1 ? 1 + size : 1);
+  const char *from = base.data;
+  char *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) exit(1);
+  madvise(fresh, bytes, MADV_HUGEPAGE);
+  for (size_t i = 0; i < numbers; i += AT_ONCE) {
+    size_t count = numbers - i < AT_ONCE ? numbers - i : AT_ONCE;
+    memcpy(fresh + i, from + i * size, count);
+    if (size > 1) memcpy(fresh + numbers + i * size, from + i * size, count * size);
+  }
+  munmap(fresh, bytes);
 }
 
 static void compare_building(const char *name, cpb_view base, cpb_view queries) {
   static cpb_hit hits[FEWEST * K];
   trial t = {.base = base, .queries = cpb_view_slice(queries, 0, FEWEST), .hits = hits};
   bench_rival rivals[] = {{"codes", code_rows, &t, 0},
-                          {"pass", ask_knn, &t, 0},
+                          {"pass", pass, &t, 0},
                           {"borrowed", build_borrowed, &t, 0},
                           {"copied", build_copied, &t, 0},
-                          {"copy", copy_rows, &t, 0}};
-  bench_rounds(rivals, 5, 15);
+                          {"floor", write_fresh, &t, 0}};
+  enum { RIVALS = sizeof rivals / sizeof *rivals, PASS = 1 };
+  bench_rounds(rivals, RIVALS, 15);
   printf("%-16s %7zu x %-4zu ms:", name, base.rows, base.cols);
-  for (size_t i = 0; i < 5; i++) printf(" %s %.1f", rivals[i].name, rivals[i].best * 1e3);
-  printf("; build / prepare: borrowed %.2f of codes, %.2f of a pass; copied %.2f of codes, %.2f of codes and "
-         "copy\n",
-         rivals[2].best / rivals[0].best, rivals[2].best / rivals[1].best, rivals[3].best / rivals[0].best,
-         rivals[3].best / (rivals[0].best + rivals[4].best));
+  for (size_t i = 0; i < RIVALS; i++) printf(" %s %.1f", rivals[i].name, rivals[i].best * 1e3);
+  printf("; of a pass:");
+  for (size_t i = PASS + 1; i < RIVALS; i++)
+    printf(" %s %.2f", rivals[i].name, rivals[i].best / rivals[PASS].best);
+  printf("\n");
 }
 
 /* ---- queries ---- */
@@ -262,6 +285,14 @@ static void measure_changes(cpb_view gauss) {
   }
 }
 
+static void load_pass(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  *(void **)&knn_of_pass = library == NULL ? NULL : dlsym(library, "cpb_knn");
+  if (knn_of_pass != NULL) return;
+  fprintf(stderr, "%s\n", dlerror());
+  exit(1);
+}
+
 int main(int argc, char **argv) {
   size_t rows = GAUSS_ROWS + MOST_QUERIES;
   float *x = bench_memory(rows * GAUSS_COLS * sizeof *x);
@@ -269,6 +300,7 @@ int main(int argc, char **argv) {
   fill_gauss(x, rows * GAUSS_COLS);
   cpb_view gauss = cpb_rows(x, CPB_F32, GAUSS_ROWS, GAUSS_COLS);
   only_building = argc > 1 && strcmp(argv[1], "build") == 0;
+  if (only_building && argc > 2) load_pass(argv[2]);
   if (!only_building) measure_changes(gauss);
   compare_all("Gauss", gauss,
               cpb_rows(x + (size_t)GAUSS_ROWS * GAUSS_COLS, CPB_F32, MOST_QUERIES, GAUSS_COLS));

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "capball/map.h"
 #include "core/fail.h"
 #include "core/median.h"

@@ -103,8 +103,27 @@ bool cpb_blocks_reserve(cpb_index *index, size_t slots) {
   return true;
 }
 
+/* Codes plus 128 are u8 rows themselves; rows of bytes have the positions of their numbers. */
+static const char *decode(const cpb_index *index, const cpb_index_block *block, size_t row, char *to) {
+  size_t words = index->byte_filter.words, panel = row / CPB_INDEX_PANEL * CPB_INDEX_PANEL;
+  uint32_t word, flipped = index->options.dtype == CPB_I8 ? 0x80808080 : 0;
+  const uint8_t *from = block->codes + (panel * words + row % CPB_INDEX_PANEL) * CPB_BYTES_WORD;
+  for (size_t i = 0; i < words; i++) {
+    memcpy(&word, from + i * CPB_INDEX_PANEL * CPB_BYTES_WORD, sizeof word);
+    word ^= flipped;
+    memcpy(to + i * sizeof word, &word, sizeof word);
+  }
+  return to;
+}
+
+const char *cpb_slot_row(const cpb_index *index, size_t slot, cpb_row_buffer *buffer) {
+  const cpb_index_block *block = &index->blocks[slot / BLOCK];
+  if (block->rows == NULL) return decode(index, block, slot % BLOCK, buffer->bytes);
+  return block->rows + slot % BLOCK * index->row_bytes;
+}
+
 const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer) {
-  const char *row = cpb_slot_row(index, slot);
+  const char *row = cpb_slot_row(index, slot, buffer);
   if (!index->blocks[slot / BLOCK].mapped || index->row_bytes > sizeof buffer->bytes) return row;
   return index->file_calls->read(index->file, row, buffer->bytes, index->row_bytes) ? buffer->bytes : NULL;
 }

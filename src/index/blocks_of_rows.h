@@ -30,16 +30,15 @@ void cpb_blocks_drop(cpb_index *index, size_t slots);
 /* Frees the ids too. */
 void cpb_blocks_free(cpb_index *index);
 
-static inline char *cpb_slot_row(const cpb_index *index, size_t slot) {
-  return index->blocks[slot / CPB_INDEX_BLOCK].rows + slot % CPB_INDEX_BLOCK * index->row_bytes;
-}
-
-/* Short rows of a mapped block are read from the file: a page fault would make their neighbours resident too. */
 typedef struct cpb_row_buffer {
-  _Alignas(64) char bytes[8192];
+  _Alignas(64) char bytes[CPB_GRID_MOST];
 } cpb_row_buffer;
 
-/* One row, in its block or copied to the buffer; NULL if it cannot be read. */
+/* One row: in its block or, if only its codes are stored, copied to the buffer. */
+const char *cpb_slot_row(const cpb_index *index, size_t slot, cpb_row_buffer *buffer);
+
+/* The same, for few rows: short ones of a mapped block are read from the file, because a page fault would make their
+ * neighbours resident too. NULL if that fails. */
 const char *cpb_slot_read(const cpb_index *index, size_t slot, cpb_row_buffer *buffer);
 
 #endif

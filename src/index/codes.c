@@ -34,11 +34,10 @@ cpb_coder *cpb_coder_new(const cpb_index *index) {
 }
 
 /* L2, COSINE: ii. IP: the sum of i, which is used if rows are bytes. */
-static int32_t term_of(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run, size_t at) {
-  const cpb_byte_filter_row *row = &byte_filter->rows[at];
-  if (!(row->rest < INFINITY)) return ALWAYS;
-  if (byte_filter->float_filter->metric == CPB_IP) return byte_filter->whole[at] / -128;
-  return (int32_t)(row->square / (run->step * run->step) + 0.5);
+static int32_t term_of(const cpb_byte_filter *byte_filter, size_t at) {
+  const cpb_gridded *about = &byte_filter->gridded[at];
+  if (!(byte_filter->rows[at].rest < INFINITY)) return ALWAYS;
+  return byte_filter->float_filter->metric == CPB_IP ? about->sum : about->square;
 }
 
 cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
@@ -116,13 +115,12 @@ static void place_lines(const cpb_byte_filter *byte_filter, size_t at, size_t ro
 
 /* A line of words at a time, of all rows: both sides stay in the first cache. The panel is in new memory, of which the
  * next lines are fetched. */
-static void place_rows(const cpb_byte_filter *byte_filter, size_t first, size_t count, uint8_t *panel) {
+static void place_rows(const cpb_byte_filter *byte_filter, size_t count, uint8_t *panel) {
   for (size_t from = 0; from < byte_filter->words; from += LINE_WORDS, panel += LINE_WORDS * STRIDE)
     for (size_t i = 0; i < count; i += SIDE) {
       for (size_t j = 0; j < SIDE; j++)
         __builtin_prefetch(panel + LINE_WORDS * STRIDE + (i + j) * CPB_BYTES_LINE, 1);
-      place_lines(byte_filter, first + i, count - i < SIDE ? count - i : SIDE, from,
-                  panel + i * CPB_BYTES_WORD);
+      place_lines(byte_filter, i, count - i < SIDE ? count - i : SIDE, from, panel + i * CPB_BYTES_WORD);
     }
 }
 
@@ -131,25 +129,46 @@ static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_b
   size_t to = (panel + run) * PANEL;
   block->panels[panel + run] = *of;
   block->panels[panel + run].first = to;
-  place_rows(byte_filter, of->first, of->count, block->codes + to * byte_filter->words * CPB_BYTES_WORD);
+  place_rows(byte_filter, of->count, block->codes + to * byte_filter->words * CPB_BYTES_WORD);
   for (size_t i = 0; i < of->count; i++) {
-    block->term[to + i] = term_of(byte_filter, of, of->first + i);
+    block->term[to + i] = term_of(byte_filter, of->first + i);
     block->row_of[to + i] = (uint16_t)(panel * PANEL + byte_filter->rows[of->first + i].row);
   }
 }
 
-/* Rows [first, first+count) of a block, at the positions of the same numbers. */
+/* Those of rows [first, end) of a block that are to be copied. */
+static void copy_rows(const cpb_index *index, cpb_index_block *block, const cpb_rows_copy *copy, size_t first,
+                      size_t end) {
+  size_t bytes = index->row_bytes;
+  first = first > copy->first ? first : copy->first;
+  end = end < copy->end ? end : copy->end;
+  if (first >= end) return;
+  const char *from = copy->from + (first - copy->first) * copy->stride;
+  char *to = block->rows + first * bytes;
+  if (copy->stride == bytes)
+    memcpy(to, from, (end - first) * bytes);
+  else
+    for (size_t i = 0; i < end - first; i++) memcpy(to + i * bytes, from + i * copy->stride, bytes);
+}
+
+/* Rows [first, first+count) of a block, at the positions of the same numbers; copied a few at a time, so that they are
+ * read from memory once. */
 static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_index_block *block,
-                     size_t first, size_t count, size_t *faulty) {
+                     const cpb_rows_copy *copy, size_t first, size_t count, size_t *faulty) {
+  enum { FEW = 16 };
   cpb_view rows =
       cpb_rows(block->rows + first * index->row_bytes, index->options.dtype, count, index->options.cols);
   int fault[CPB_INDEX_BLOCK];
-  cpb_byte_filter_numbers(byte_filter, rows, 0, count, fault);
+  for (size_t i = 0; i < count; i += FEW) {
+    size_t end = count - i < FEW ? count : i + FEW;
+    copy_rows(index, block, copy, first + i, first + end);
+    cpb_byte_filter_numbers(byte_filter, rows, i, end - i, fault + i);
+  }
   for (*faulty = first; *faulty < first + count; ++*faulty)
     if (fault[*faulty - first] != 0) return fault[*faulty - first];
   cpb_byte_filter_order(byte_filter, count);
   for (size_t run = 0; run < byte_filter->run_count; run++) {
-    cpb_byte_filter_codes(byte_filter, rows, run);
+    cpb_byte_filter_codes(byte_filter, rows, run, 0);
     keep_run(byte_filter, run, block, first / PANEL);
   }
   return 0;
@@ -172,11 +191,15 @@ static int first_fault(const cpb_index *index, cpb_view rows, size_t first, size
 }
 
 /* An incomplete last panel is coded separately from the others, because it is coded again when rows are added. */
-int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
-                  size_t *faulty) {
+int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, const cpb_rows_copy *copy,
+                  size_t panel, size_t *faulty) {
   size_t first = panel * PANEL, full = block->count / PANEL * PANEL;
-  if (!index->bytes) return first_fault(index, cpb_block_rows(index, block), first, faulty);
-  int fault = full > first ? code_rows(&coder->byte_filter, index, block, first, full - first, faulty) : 0;
+  int fault = 0;
+  if (!index->bytes) {
+    copy_rows(index, block, copy, 0, block->count);
+    return first_fault(index, cpb_block_rows(index, block), first, faulty);
+  }
+  if (full > first) fault = code_rows(&coder->byte_filter, index, block, copy, first, full - first, faulty);
   if (fault != 0 || block->count == full) return fault;
-  return code_rows(&coder->byte_filter, index, block, full, block->count - full, faulty);
+  return code_rows(&coder->byte_filter, index, block, copy, full, block->count - full, faulty);
 }

@@ -12,10 +12,23 @@ typedef struct cpb_coder {
 cpb_coder *cpb_coder_new(const cpb_index *index);
 void cpb_coder_free(cpb_coder *coder);
 
-/* Computes the codes of a block from a panel on, or only checks its rows if the index has no codes; the coder is then
- * NULL. Returns the fault of the first faulty row, and sets its number in the block; 0 if there is none. */
-int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, size_t panel,
-                  size_t *faulty);
+/* Rows [first, end) of a block that are not there yet; `stride` is in bytes. */
+typedef struct cpb_rows_copy {
+  const char *from;
+  size_t stride, first, end;
+} cpb_rows_copy;
+
+/* Copies rows, none of which is before the panel, and computes the codes of a block from a panel on, or only checks its
+ * rows if the index has no codes; the coder is then NULL. Returns the fault of the first faulty row, and sets its number
+ * in the block; 0 if there is none. */
+int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *block, const cpb_rows_copy *copy,
+                  size_t panel, size_t *faulty);
+
+/* Rows of bytes are on the grid, except for the cosine: their codes do not depend on the centres, and are all there is
+ * to store of them. */
+static inline bool cpb_codes_are_rows(const cpb_index *index) {
+  return index->bytes && index->byte_filter.kind > CPB_BYTE_FILTER_FLOATS;
+}
 
 /* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);

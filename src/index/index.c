@@ -120,21 +120,18 @@ static const char *added_row(const added *rows, size_t slot) {
          (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
 }
 
-static void take_rows(const cpb_index *index, const added *rows, size_t block) {
-  size_t from = block * BLOCK < rows->first ? rows->first : block * BLOCK;
-  size_t to = block * BLOCK + index->blocks[block].count;
+/* Those of a block that are to be copied: none of a full block of borrowed rows, or whose codes are all of them. */
+static cpb_rows_copy take_rows(const cpb_index *index, const added *rows, size_t block) {
+  size_t first = block * BLOCK, end = first + index->blocks[block].count;
+  size_t from = first < rows->first ? rows->first : first;
   bool dense = rows->view.stride == rows->view.cols;
-  if (from >= to) return;
-  if (index->options.borrow && dense && to - from == BLOCK) {
+  if (from >= end) return (cpb_rows_copy){0};
+  if ((index->options.borrow || cpb_codes_are_rows(index)) && dense && end - from == BLOCK) {
     index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
-    return;
+    return (cpb_rows_copy){0};
   }
-  if (dense) {
-    memcpy(cpb_slot_row(index, from), added_row(rows, from), (to - from) * index->row_bytes);
-    return;
-  }
-  for (size_t slot = from; slot < to; slot++)
-    memcpy(cpb_slot_row(index, slot), added_row(rows, slot), index->row_bytes);
+  return (cpb_rows_copy){added_row(rows, from), rows->view.stride * cpb_dtype_size(rows->view.dtype),
+                         from - first, end - first};
 }
 
 /* Takes rows and computes the codes of blocks, or checks them, the first of them from a panel on. */
@@ -168,12 +165,15 @@ static void code_block(void *arg, size_t task) {
   coding *c = arg;
   size_t block = c->first_block + task, row;
   cpb_coder *coder = c->index->bytes ? take_coder(c) : NULL;
-  take_rows(c->index, &c->rows, block);
+  cpb_index_block *of = &c->index->blocks[block];
+  cpb_rows_copy copy = take_rows(c->index, &c->rows, block);
   if (c->index->bytes && coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
   }
-  int fault = cpb_coder_run(coder, c->index, &c->index->blocks[block], task == 0 ? c->first_panel : 0, &row);
+  int fault =
+      of->rows == NULL ? 0 : cpb_coder_run(coder, c->index, of, &copy, task == 0 ? c->first_panel : 0, &row);
+  if (cpb_codes_are_rows(c->index) && of->rows != of->room && !c->index->options.borrow) of->rows = NULL;
   if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
   if (coder != NULL) give_coder(c, coder);
 }
@@ -184,10 +184,11 @@ static bool prepare(cpb_index *index, const added *rows) {
   for (size_t i = 0; i < index->block_count; i++)
     if (!cpb_block_own(index, &index->blocks[i])) return false;
   char *sample = malloc(SAMPLE * index->row_bytes);
+  cpb_row_buffer buffer;
   if (sample == NULL) return false;
   for (size_t slot = 0; slot < index->slots; slot += step)
     memcpy(sample + count++ * index->row_bytes,
-           slot < rows->first ? cpb_slot_row(index, slot) : added_row(rows, slot), index->row_bytes);
+           slot < rows->first ? cpb_slot_row(index, slot, &buffer) : added_row(rows, slot), index->row_bytes);
   bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
   free(sample);
   index->prepared = index->slots;
@@ -453,13 +454,16 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
 
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
   size_t live = from->slots - from->removed, count = 0;
+  cpb_row_buffer buffer;
   if (live == 0) return CPB_OK;
   if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
   for (size_t slot = 0; slot < from->slots; slot++) {
     if (cpb_index_is_gone(from, slot)) continue;
     uint64_t id = cpb_id_map_id(&from->ids, slot);
     if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone)) return cpb_fail_memory(error, "%zu ids", live);
-    memcpy(cpb_slot_row(to, count++), cpb_slot_row(from, slot), from->row_bytes);
+    memcpy(to->blocks[count / BLOCK].rows + count % BLOCK * to->row_bytes, cpb_slot_row(from, slot, &buffer),
+           from->row_bytes);
+    count++;
     name_rows(to, &id, 1);
   }
   return code_added(to, &(added){.first = live}, exec, error);

@@ -22,10 +22,11 @@ typedef struct cpb_index_block {
   bool mapped;         /* the arrays below are those of a file */
   void *memory;        /* that this and the following blocks share; NULL: none begins here */
   size_t memory_bytes; /* mapped anonymously; 0: from malloc */
-  char *rows;          /* in `room`, in a file or, of a full block, where the caller has them */
-  char *room;          /* for rows that are copied; memory that is not used is never touched */
-  uint8_t *codes;      /* this and the following are NULL in an index without codes */
-  int32_t *term;       /* of a position, see cpb_codes_row */
+  char *
+      rows; /* in `room`, in a file or, of a full block, where the caller has them; NULL: the codes are rows */
+  char *room;     /* for rows that are copied; memory that is not used is never touched */
+  uint8_t *codes; /* this and the following are NULL in an index without codes */
+  int32_t *term;  /* of a position, see cpb_codes_row */
   uint16_t *row_of;
   cpb_byte_filter_run *panels;
 } cpb_index_block;

@@ -67,11 +67,12 @@ static cpb_status feed_gathered(const cpb_seek_question *asked, cpb_search *sear
 static cpb_status feed_allowed(const cpb_seek_question *asked, size_t query, cpb_search *search, gathering *g,
                                cpb_error *error) {
   const cpb_index *index = asked->index;
+  cpb_row_buffer buffer;
   cpb_status status = CPB_OK;
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++) {
     uint64_t id = cpb_id_map_id(&index->ids, slot);
     if (cpb_index_is_gone(index, slot) || !cpb_seek_allows(asked->filter, query, id)) continue;
-    memcpy(g->rows + g->count * index->row_bytes, cpb_slot_row(index, slot), index->row_bytes);
+    memcpy(g->rows + g->count * index->row_bytes, cpb_slot_row(index, slot, &buffer), index->row_bytes);
     g->ids[g->count++] = id;
     if (g->count == 8 * BLOCK) status = feed_gathered(asked, search, g, error);
   }

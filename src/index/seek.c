@@ -95,7 +95,8 @@ static void offer_nearest(const seek *s, seeker *of, size_t place, double key, u
 
 static void fetch_row(const cpb_index *index, size_t slot) {
   const cpb_index_block *block = &index->blocks[slot / CPB_INDEX_BLOCK];
-  if (!block->mapped) cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
+  if (!block->mapped && block->rows != NULL)
+    cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
 }
 
 static void prune(seeker *of, double bound) {
@@ -107,6 +108,23 @@ static void prune(seeker *of, double bound) {
   of->count = kept;
 }
 
+/* Whether the keys of deferred rows are their values: such rows are not read. */
+static bool is_exact(const seek *s, size_t place) {
+  return s->byte_filter.panels[place / COLS].exact[place % COLS];
+}
+
+/* The key of a deferred row; false if the row cannot be read. */
+static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, seeker *to, double *key) {
+  const double *q = s->q + s->order[place] * s->index->options.cols;
+  double value;
+  *key = row->key;
+  if (is_exact(s, place)) return true;
+  if (!cpb_seek_measure(s->index, (size_t)row->id, q, &value)) return false;
+  *key = cpb_seek_key(s->index, value);
+  to->answer.measured++;
+  return true;
+}
+
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
 static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
@@ -115,16 +133,14 @@ static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
   prune(from, *to->bound);
   cpb_ranked_sort(from->deferred, from->count);
   for (size_t i = 0; i < from->count && from->deferred[i].key <= *to->bound; i++) {
-    size_t slot = (size_t)from->deferred[i].id;
-    if (i + AHEAD < from->count) fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
-    double value;
-    if (!cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, &value)) {
+    double key;
+    if (!is_exact(s, place) && i + AHEAD < from->count)
+      fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
+    if (!measure_key(s, place, &from->deferred[i], to, &key)) {
       atomic_store(&s->unreadable, true);
       break;
     }
-    double key = cpb_seek_key(s->index, value);
-    uint64_t id = cpb_id_map_id(&s->index->ids, slot);
-    to->answer.measured++;
+    uint64_t id = cpb_id_map_id(&s->index->ids, (size_t)from->deferred[i].id);
     if (s->asked->limits != NULL)
       offer_within(s, to, query, key, id);
     else
@@ -145,10 +161,10 @@ static void make_place(seek *s, size_t place, seeker *of) {
   of->answer.undecided = is_undecided(s, of);
 }
 
-static void take(seek *s, size_t place, seeker *of, size_t slot, cpb_byte_filter_span span) {
-  of->deferred[of->count++] = (cpb_ranked){(double)span.nearest, slot};
+static void take(seek *s, size_t place, seeker *of, size_t slot, double nearest, double farthest) {
+  of->deferred[of->count++] = (cpb_ranked){nearest, slot};
   if (s->asked->limits == NULL) {
-    cpb_best_offer(&of->farthest, (double)span.farthest, slot);
+    cpb_best_offer(&of->farthest, farthest, slot);
     if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < *of->bound)
       *of->bound = of->farthest.entry[0].key;
   }
@@ -175,18 +191,26 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
   seek *s = l->s;
   seeker *of = &l->seekers[column];
   size_t place = l->of->first + column;
+  bool exact = is_exact(s, place);
   if (of->answer.undecided) return;
   for (; rows != 0; rows &= rows - 1) {
     size_t j = (size_t)__builtin_ctzll(rows), at = l->run.first + j;
     cpb_byte_filter_row row = cpb_codes_row(&s->byte_filter, &l->run, l->block->term[at]);
-    cpb_byte_filter_span span = cpb_byte_filter_look_at(&s->byte_filter, l->run.step, &row, place,
-                                                        (double)values[j] + l->edge[column]);
-    if (!((double)span.nearest <= *of->bound)) continue;
+    double product = (double)values[j] + l->edge[column], nearest, farthest;
+    if (exact) {
+      nearest = farthest =
+          cpb_seek_key(s->index, cpb_byte_filter_value(&s->byte_filter, &row, place, product));
+    } else {
+      cpb_byte_filter_span span = cpb_byte_filter_look_at(&s->byte_filter, l->run.step, &row, place, product);
+      nearest = (double)span.nearest;
+      farthest = (double)span.farthest;
+    }
+    if (!(nearest <= *of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
     if (row_of >= l->block->count) continue; /* damaged file */
     if (cpb_index_is_gone(s->index, slot)) continue;
     if (!cpb_seek_allows(s->asked->filter, s->order[place], cpb_id_map_id(&s->index->ids, slot))) continue;
-    take(s, place, of, slot, span);
+    take(s, place, of, slot, nearest, farthest);
   }
 }
 

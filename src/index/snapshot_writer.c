@@ -85,7 +85,7 @@ cpb_status cpb_snapshot_begin_rows(cpb_snapshot_writer *w, cpb_error *error) {
 
 static cpb_status write_collected(cpb_snapshot_writer *w, cpb_error *error) {
   size_t row;
-  int fault = cpb_coder_run(w->coder, w->index, &w->block, 0, &row);
+  int fault = cpb_coder_run(w->coder, w->index, &w->block, &(cpb_rows_copy){0}, 0, &row);
   if (fault != 0) return cpb_fault_report(w->blocks * BLOCK + row, fault, "rows", error);
   cpb_status status = write_block(w, &w->block, error);
   w->block.count = 0;
@@ -106,16 +106,31 @@ cpb_status cpb_snapshot_end_rows(cpb_snapshot_writer *w, cpb_error *error) {
 /* Removed rows leave no gaps, so codes are computed again. */
 static cpb_status write_live(cpb_snapshot_writer *w, cpb_error *error) {
   const cpb_index *index = w->index;
+  cpb_row_buffer buffer;
   cpb_status status = cpb_snapshot_begin_rows(w, error);
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++)
-    if (!cpb_index_is_gone(index, slot)) status = cpb_snapshot_row(w, cpb_slot_row(index, slot), error);
+    if (!cpb_index_is_gone(index, slot))
+      status = cpb_snapshot_row(w, cpb_slot_row(index, slot, &buffer), error);
   return status == CPB_OK ? cpb_snapshot_end_rows(w, error) : status;
+}
+
+/* A block with its rows, which are collected if only their codes are stored. */
+static cpb_status write_whole(cpb_snapshot_writer *w, size_t number, cpb_error *error) {
+  const cpb_index *index = w->index;
+  cpb_index_block block = index->blocks[number];
+  cpb_row_buffer buffer;
+  if (block.rows == NULL && w->block.memory == NULL && !cpb_block_new(index, &w->block))
+    return cpb_fail_memory(error, "a block of rows");
+  for (size_t i = 0; block.rows == NULL && i < block.count; i++)
+    memcpy(w->block.rows + i * index->row_bytes, cpb_slot_row(index, number * BLOCK + i, &buffer),
+           index->row_bytes);
+  if (block.rows == NULL) block.rows = w->block.rows;
+  return write_block(w, &block, error);
 }
 
 static cpb_status write_all(cpb_snapshot_writer *w, cpb_error *error) {
   cpb_status status = CPB_OK;
-  for (size_t i = 0; status == CPB_OK && i < w->index->block_count; i++)
-    status = write_block(w, &w->index->blocks[i], error);
+  for (size_t i = 0; status == CPB_OK && i < w->index->block_count; i++) status = write_whole(w, i, error);
   return status;
 }
 

@@ -42,56 +42,49 @@ static inline __attribute__((always_inline)) void grid_load(const float *x, size
   memcpy(to, &part, sizeof *to);
 }
 
-/* Floats >= 0 are ordered like their bits, and the maximum of integers does not depend on the order. */
-static float reach(float *restrict z, const float *restrict center, size_t n) {
-  int32_t largest = 0;
-  for (size_t i = 0; i < n; i++) {
-    float difference = z[i] - center[i];
-    int32_t bits;
-    memcpy(&bits, &difference, sizeof bits);
-    bits &= INT32_MAX;
-    largest = bits > largest ? bits : largest;
-    z[i] = difference;
-  }
-  float size;
-  memcpy(&size, &largest, sizeof size);
-  return size;
+/* `count` numbers from number i on, at most sixteen: unit (x-center), and the same minus the middle. */
+static inline __attribute__((always_inline)) void shift_lanes(const float *x, const cpb_shift *by, size_t i,
+                                                              size_t count, grid_f32 *about, grid_f32 *z) {
+  grid_f32 from, less;
+  grid_load(x + i, count, about);
+  grid_load(by->center + i, count, &from);
+  grid_load(by->middle + i, count, &less);
+  *about = by->unit * (*about - from);
+  *z = *about - less;
 }
 
-/* A row minus its centres: sums of squares and the largest bits so far, per lane. */
-typedef struct number_lanes {
+/* Sums of squares and the largest bits so far, per lane. Floats >= 0 are ordered like their bits, and the maximum of
+ * integers does not depend on the order. */
+typedef struct number_sums {
   grid_f32 square;
   grid_i32 largest;
-} number_lanes;
+} number_sums;
 
-static inline __attribute__((always_inline)) void number_add(number_lanes *lanes, const grid_f32 *about,
-                                                             const grid_f32 *z) {
+static inline __attribute__((always_inline)) void number_lanes(const float *x, const cpb_shift *by, size_t i,
+                                                               size_t count, float *to, number_sums *sums) {
+  grid_f32 about, z;
   grid_i32 bits, is_larger;
-  memcpy(&bits, z, sizeof bits);
+  shift_lanes(x, by, i, count, &about, &z);
+  memcpy(&bits, &z, sizeof bits);
   bits &= INT32_MAX;
-  is_larger = bits > lanes->largest;
-  lanes->square += *about * *about;
-  lanes->largest = (bits & is_larger) | (lanes->largest & ~is_larger);
+  is_larger = bits > sums->largest;
+  sums->square += about * about;
+  sums->largest = (bits & is_larger) | (sums->largest & ~is_larger);
+  if (to != NULL) memcpy(to + i, &z, sizeof z);
 }
 
-static float number(const float *restrict x, size_t n, float unit, const float *restrict center,
-                    const float *restrict middle, float *restrict z, float *size2) {
-  number_lanes lanes = {{0}, {0}};
-  for (size_t i = 0; i < n; i += CPB_LANES) {
-    grid_f32 about, from, less;
-    grid_load(x + i, n - i, &about);
-    grid_load(center + i, n - i, &from);
-    grid_load(middle + i, n - i, &less);
-    about = unit * (about - from);
-    less = about - less;
-    number_add(&lanes, &about, &less);
-    memcpy(z + i, &less, sizeof less);
-  }
-  int32_t most = 0;
-  for (size_t j = 0; j < CPB_LANES; j++) most = lanes.largest[j] > most ? lanes.largest[j] : most;
-  *size2 = add_float_lanes(&lanes.square);
+static float number(const float *x, size_t n, const cpb_shift *by, float *z, float *size2) {
+  const cpb_shift shift = *by;
+  number_sums sums = {{0}, {0}};
+  int32_t bits[CPB_LANES], most = 0;
   float size;
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES) number_lanes(x, &shift, i, CPB_LANES, z, &sums);
+  if (i < n) number_lanes(x, &shift, i, n - i, z, &sums);
+  memcpy(bits, &sums.largest, sizeof bits);
+  for (size_t j = 0; j < CPB_LANES; j++) most = bits[j] > most ? bits[j] : most;
   memcpy(&size, &most, sizeof size);
+  *size2 = add_float_lanes(&sums.square);
   return size;
 }
 
@@ -100,10 +93,13 @@ typedef struct grid_sums {
   grid_f32 sum, square, left;
 } grid_sums;
 
-static inline __attribute__((always_inline)) void grid_lanes(const grid_f32 *z, float per_step,
-                                                             grid_sums *sums, int8_t *to) {
+static inline __attribute__((always_inline)) void grid_lanes(const float *x, const cpb_shift *by, size_t i,
+                                                             size_t count, float per_step, int8_t *to,
+                                                             grid_sums *sums) {
   const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
-  grid_f32 steps = *z * per_step, code = (steps + to_whole) - to_whole, rest = steps - code;
+  grid_f32 about, z;
+  shift_lanes(x, by, i, count, &about, &z);
+  grid_f32 steps = z * per_step, code = (steps + to_whole) - to_whole, rest = steps - code;
   sums->sum += code;
   sums->square += code * code;
   sums->left += rest * rest;
@@ -111,15 +107,15 @@ static inline __attribute__((always_inline)) void grid_lanes(const grid_f32 *z, 
   memcpy(to, &bytes, sizeof bytes);
 }
 
-static void grid(const float *restrict z, size_t n, float per_step, int8_t *restrict to, size_t step,
+static void grid(const float *x, size_t n, const cpb_shift *by, float per_step, int8_t *to, size_t step,
                  cpb_gridded *about) {
   enum { LINE = CPB_BYTES_LINE };
+  const cpb_shift shift = *by;
   grid_sums sums = {{0}, {0}, {0}};
-  for (size_t i = 0; i < n; i += CPB_LANES) {
-    grid_f32 some;
-    grid_load(z + i, n - i, &some);
-    grid_lanes(&some, per_step, &sums, to + i / LINE * step + i % LINE);
-  }
+  size_t i = 0;
+  for (; i + CPB_LANES <= n; i += CPB_LANES)
+    grid_lanes(x, &shift, i, CPB_LANES, per_step, to + i / LINE * step + i % LINE, &sums);
+  if (i < n) grid_lanes(x, &shift, i, n - i, per_step, to + i / LINE * step + i % LINE, &sums);
   float sum = add_float_lanes(&sums.sum), square = add_float_lanes(&sums.square);
   bool known = sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not for numbers that are not finite */
   about->sum = known ? (int32_t)sum : 0;
@@ -127,19 +123,35 @@ static void grid(const float *restrict z, size_t n, float per_step, int8_t *rest
   about->rest = known ? add_float_lanes(&sums.left) : INFINITY;
 }
 
-static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *restrict to, size_t step,
-                 cpb_gridded *about) {
-  enum { LINE = CPB_BYTES_LINE };
-  *about = (cpb_gridded){0, 0, 0};
-  for (size_t i = 0; i < n; i += LINE, to += step) {
-    size_t count = n - i < LINE ? n - i : LINE;
-    for (size_t j = 0; j < count; j++) {
-      int8_t code = (int8_t)(uint8_t)(x[i + j] ^ bits);
-      to[j] = code;
-      about->sum += code;
-      about->square += code * code;
-    }
+/* Whole lines of bytes. Compilers add products of 16 bits in pairs, which is much faster than to add bytes: sums of c
+ * follow from squares of c and of c+1. */
+static inline __attribute__((always_inline)) void flip_lines(const uint8_t *restrict x, size_t lines,
+                                                             uint8_t bits, int8_t *restrict to, size_t step,
+                                                             int32_t *square, int32_t *next_square) {
+  enum { LINE = CPB_BYTES_LINE, MIDDLE = 128 };
+  const uint8_t raised = bits ^ MIDDLE;
+  for (size_t i = 0; i < lines; i++)
+    for (size_t j = 0; j < LINE; j++) to[i * step + j] = (int8_t)(uint8_t)(x[i * LINE + j] ^ bits);
+  for (size_t i = 0; i < lines * LINE; i++) {
+    uint8_t above = x[i] ^ raised;
+    int16_t code = (int16_t)(above - MIDDLE), next = (int16_t)(above - (MIDDLE - 1));
+    *square += code * code;
+    *next_square += next * next;
   }
+}
+
+static void flip(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about) {
+  enum { LINE = CPB_BYTES_LINE };
+  size_t lines = n / LINE, rest = n % LINE;
+  int32_t square = 0, next_square = 0, padded = (int32_t)((lines + (rest > 0)) * LINE);
+  flip_lines(x, lines, bits, to, step, &square, &next_square);
+  if (rest > 0) {
+    uint8_t last[LINE];
+    memset(last, bits, sizeof last);
+    memcpy(last, x + lines * LINE, rest);
+    flip_lines(last, 1, bits, to + lines * step, step, &square, &next_square);
+  }
+  *about = (cpb_gridded){(next_square - square - padded) / 2, square, 0};
 }
 
 /* The entries of a table that lanes_f64.h, products and this file provide. */
@@ -154,7 +166,6 @@ static void flip(const uint8_t *restrict x, size_t n, uint8_t bits, int8_t *rest
   .rows_split = {[CPB_F32] = rows_split_f32, [CPB_F64] = rows_split_f64},                                    \
   .rows_dist2 = {[CPB_F32] = rows_dist2_f32, [CPB_F64] = rows_dist2_f64}, .first_above = first_above,        \
   .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
-  .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .reach = reach, .number = number, .grid = grid,    \
-  .flip = flip
+  .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip
 
 #endif

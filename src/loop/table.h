@@ -175,6 +175,12 @@ enum {
   CPB_BYTES_LINE = 64
 };
 
+/* unit (x-center) - middle, number by number */
+typedef struct cpb_shift {
+  float unit;
+  const float *center, *middle;
+} cpb_shift;
+
 /* A row of codes: their sum, the sum of their squares, and the squared rounding error in steps. */
 typedef struct cpb_gridded {
   int32_t sum, square;
@@ -295,16 +301,15 @@ typedef struct cpb_loops {
   /* digest.h has the definition */
   void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
-  /* z -= center of n floats; returns the largest |z|. */
-  float (*reach)(float *z, const float *center, size_t n);
-  /* spread and reach in one pass, z = unit (x-center) - middle of n floats, padded with zeros to a multiple of
-   * sixteen; size2 is the sum of squares before `middle` is subtracted, in sixteen lanes of single precision. */
-  float (*number)(const float *x, size_t n, float unit, const float *center, const float *middle, float *z,
-                  float *size2);
-  /* n <= CPB_GRID_MOST numbers as codes round(per_step z), at most 127 in absolute value, padded with zeros to a
-   * multiple of sixteen: 64 to a line, lines `step` bytes apart. */
-  void (*grid)(const float *z, size_t n, float per_step, int8_t *to, size_t step, cpb_gridded *about);
-  /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. */
+  /* z = unit (x-center) - middle of n floats, padded with zeros to a multiple of sixteen, stored unless z is NULL; z
+   * may be x. Returns the largest |z|; size2 is the sum of squares before the middle is subtracted, in sixteen lanes
+   * of single precision. */
+  float (*number)(const float *x, size_t n, const cpb_shift *shift, float *z, float *size2);
+  /* The same n <= CPB_GRID_MOST numbers as codes round(per_step z), at most 127 in absolute value, padded with zeros to
+   * a multiple of sixteen: 64 to a line, lines `step` bytes apart. */
+  void (*grid)(const float *x, size_t n, const cpb_shift *shift, float per_step, int8_t *to, size_t step,
+               cpb_gridded *about);
+  /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. Padded to whole lines. */
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
   /* NULL where products of floats are as fast. */
   void (*panel_bytes)(const cpb_panel_bytes *panel);

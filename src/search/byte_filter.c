@@ -26,23 +26,30 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
                               .words = cpb_bytes_words(d),
                               .panel_count = (queries + COLS - 1) / COLS,
                               .error = ((double)d + 32) * 0x1p-51,
+                              .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
-                              .center = cpb_zero_lines(d, sizeof *filter->center),
+                              .center = cpb_zero_lines(2 * line_floats(d), sizeof *filter->center),
                               .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
   return filter->center != NULL && filter->opposite != NULL;
 }
 
-static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows) {
-  size_t words = filter->words, groups = block_rows / CPB_BYTES_GROUP + 1;
+/* As many as there are columns. */
+static const float *zeros(const cpb_byte_filter *filter) {
+  return filter->center + line_floats(filter->float_filter->d);
+}
+
+static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_t coded_rows) {
+  size_t words = filter->words, groups = coded_rows / CPB_BYTES_GROUP + 1;
   filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
   filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
   filter->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
   filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
+  filter->gridded = cpb_zero_lines(block_rows, sizeof *filter->gridded);
   filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
   filter->whole = cpb_zero_lines(block_rows, sizeof *filter->whole);
   filter->runs = cpb_zero_lines(block_rows / filter->run_rows + 1, sizeof *filter->runs);
   return filter->reach != NULL && filter->rounded != NULL && filter->codes != NULL && filter->rows != NULL &&
-         filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
+         filter->gridded != NULL && filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
 }
 
 /* For the grids of the queries and of a block of rows, once they are wanted. */
@@ -50,14 +57,15 @@ static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
   if (filter->runs != NULL) return true;
   filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
   filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
-  return filter->codes_of_queries != NULL && filter->panels != NULL && make_room_for_rows(filter, block_rows);
+  return filter->codes_of_queries != NULL && filter->panels != NULL &&
+         make_room_for_rows(filter, block_rows, block_rows);
 }
 
 void cpb_byte_filter_free(cpb_byte_filter *filter) {
   void *memory[] = {filter->center, filter->opposite, filter->codes_of_queries,
                     filter->panels, filter->reach,    filter->rounded,
                     filter->codes,  filter->rows,     filter->part,
-                    filter->whole,  filter->runs};
+                    filter->whole,  filter->runs,     filter->gridded};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
 }
 
@@ -138,8 +146,11 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
     taken++;
   }
   for (size_t k = 0; k < d; k++) filter->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
-  for (size_t i = 0; i < count; i++)
-    t->reach[i] = (double)filter->float_filter->loops->reach(t->numbers + i * stride, filter->center, d);
+  for (size_t i = 0; i < count; i++) {
+    float *numbers = t->numbers + i * stride, size2;
+    t->reach[i] = (double)filter->float_filter->loops->number(
+        numbers, d, &(cpb_shift){1, zeros(filter), filter->center}, numbers, &size2);
+  }
   filter->usual_reach = median_of(t->reach, count);
 }
 
@@ -228,6 +239,7 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
       sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + filter->opposite_size) + (products ? 0 : grain);
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
+  panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
                               ? of.query_scale
@@ -338,7 +350,7 @@ bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run
       filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
-  return make_room_for_rows(filter, block_rows) && filter->numbers != NULL;
+  return make_room_for_rows(filter, block_rows, run_rows) && filter->numbers != NULL;
 }
 
 bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries) {
@@ -355,64 +367,82 @@ bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_b
 
 /* ---- rows ---- */
 
-/* The components of a row, padded to whole lines, its reach, and an upper bound on the sum of squares before centring;
- * 0 or its fault. */
-static int numbers_of(const cpb_byte_filter *filter, cpb_view block, size_t row, float *numbers, float *reach,
-                      double *size2) {
-  const cpb_float_filter *float_filter = filter->float_filter;
-  const double above = 1 + 0x1p-12,
-               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
-  size_t d = float_filter->d;
-  if (!cpb_float_filter_takes_floats(float_filter, block.dtype)) {
-    int fault = cpb_float_filter_numbers(float_filter, block, row, numbers, size2);
-    *reach = float_filter->loops->reach(numbers, filter->center, d);
-    memset(numbers + d, 0, (line_floats(d) - d) * sizeof *numbers);
-    return fault;
-  }
-  float sum;
-  const float *x = (const float *)block.data + row * block.stride;
-  *reach = float_filter->loops->number(x, d, (float)float_filter->unit, float_filter->center_f32,
-                                       filter->center, numbers, &sum);
-  *size2 = (double)sum * above + (double)d * below;
-  return *size2 < CPB_FLOAT_FILTER_MOST ? 0 : cpb_row_fault(float_filter->loops, block, row);
+/* Where the numbers of a block are, up to a shift: rows of floats are converted where they are, twice, which is faster
+ * than to store the numbers; those of others are stored. */
+typedef struct source {
+  const float *x;
+  size_t stride;
+  cpb_shift shift;
+} source;
+
+static source source_of(const cpb_byte_filter *filter, cpb_view block) {
+  const cpb_float_filter *of = filter->float_filter;
+  if (cpb_float_filter_takes_floats(of, block.dtype))
+    return (source){block.data, block.stride, {(float)of->unit, of->center_f32, filter->center}};
+  return (source){filter->numbers, line_floats(of->d), {1, zeros(filter), filter->center}};
 }
 
-static int number_row(cpb_byte_filter *filter, cpb_view block, size_t row) {
-  size_t d = filter->float_filter->d;
-  float *numbers = filter->numbers + row * line_floats(d);
-  double size2, root = sqrt((double)d);
-  int fault = numbers_of(filter, block, row, numbers, &filter->reach[row], &size2);
-  filter->rounded[row] =
-      (float)(0x1.2p-23 * (sqrt(size2) + root * (double)filter->reach[row]) + root * 0x1p-146);
-  if (size2 < CPB_FLOAT_FILTER_MOST) return fault;
-  memset(numbers, 0, line_floats(d) * sizeof *numbers);
-  filter->reach[row] = INFINITY;
-  filter->rounded[row] = 0;
-  return fault;
+/* At most PART rows. Errors are bounded after all of them: a root would wait for the sum of its row. */
+enum { PART = 64 };
+
+static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
+  const double above = 1 + 0x1p-12,
+               below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
+  const cpb_float_filter *of = filter->float_filter;
+  bool floats = cpb_float_filter_takes_floats(of, block.dtype);
+  source from = source_of(filter, block);
+  double size2[PART]; /* an upper bound on the sum of squares before centring */
+  for (size_t i = 0; i < count; i++) {
+    size_t row = first + i;
+    float sum;
+    if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
+    if (!floats)
+      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, &size2[i]);
+    filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
+    if (floats) size2[i] = (double)sum * above + (double)of->d * below;
+  }
+  for (size_t i = 0; i < count; i++) {
+    float *reach = &filter->reach[first + i], *rounded = &filter->rounded[first + i];
+    *rounded =
+        (float)(0x1.2p-23 * (sqrt(size2[i]) + filter->root * (double)*reach) + filter->root * 0x1p-146);
+    if (size2[i] < CPB_FLOAT_FILTER_MOST) continue;
+    if (floats)
+      fault[i] = cpb_row_fault(of->loops, block, first + i);
+    else /* memory that becomes padding must be finite */
+      memset(filter->numbers + (first + i) * from.stride, 0, from.stride * sizeof *filter->numbers);
+    *reach = INFINITY;
+    *rounded = 0;
+  }
 }
 
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
                              int *fault) {
   memset(fault, 0, count * sizeof *fault);
-  for (size_t i = 0; i < count && filter->kind == CPB_BYTE_FILTER_FLOATS; i++) {
-    if (first + i + AHEAD < block.rows) cpb_fetch_row(block, first + i + AHEAD);
-    fault[i] = number_row(filter, block, first + i);
-  }
+  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += PART)
+    number_rows(filter, block, first + i, count - i < PART ? count - i : PART, fault + i);
 }
 
-/* Sorts by reach, to a few bits of precision: non-negative floats are ordered like their bit patterns. */
+/* The first bits of a reach: non-negative floats are ordered like their bit patterns. */
+static uint32_t reach_key(float reach) {
+  enum { DROPPED = 19 };
+  uint32_t bits;
+  memcpy(&bits, &reach, sizeof bits);
+  return bits >> DROPPED;
+}
+
+/* Sorts by reach, to a few bits of precision. */
 static void order_by_reach(cpb_byte_filter *filter, size_t count) {
-  enum { DROPPED = 19, KEYS = (0x7f800000 >> DROPPED) + 2 };
-  uint32_t begin[KEYS] = {0}, bits;
+  enum { KEYS = 0xff0 + 2 }; /* of infinity, and one more */
+  uint32_t begin[KEYS], least = KEYS, most = 0;
   for (size_t i = 0; i < count; i++) {
-    memcpy(&bits, &filter->reach[i], sizeof bits);
-    begin[(bits >> DROPPED) + 1]++;
+    uint32_t key = reach_key(filter->reach[i]);
+    least = key < least ? key : least;
+    most = key > most ? key : most;
   }
-  for (size_t key = 1; key < KEYS; key++) begin[key] += begin[key - 1];
-  for (size_t i = 0; i < count; i++) {
-    memcpy(&bits, &filter->reach[i], sizeof bits);
-    filter->rows[begin[bits >> DROPPED]++].row = i;
-  }
+  for (uint32_t key = least; key <= most + 1; key++) begin[key] = 0;
+  for (size_t i = 0; i < count; i++) begin[reach_key(filter->reach[i]) + 1]++;
+  for (uint32_t key = least; key < most; key++) begin[key + 1] += begin[key];
+  for (size_t i = 0; i < count; i++) filter->rows[begin[reach_key(filter->reach[i])]++].row = i;
 }
 
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
@@ -438,86 +468,95 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   return largest / 127;
 }
 
-/* <x'-m,p>; for rows of bytes 128 times their sum */
-static double row_constant(const cpb_byte_filter *filter, size_t row, int32_t sum) {
+/* The rows of a run are scattered over the block; those out of range have codes of zeros. */
+static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
+  const cpb_loops *loops = filter->float_filter->loops;
+  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
   size_t d = filter->float_filter->d;
+  source from = source_of(filter, block);
+  const cpb_shift none = {1, zeros(filter), zeros(filter)};
+  cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
+  float per_step = 1 / (float)of->step;
+  for (size_t i = 0; i < of->count; i++) {
+    size_t at = of->first + i, row = filter->rows[at].row;
+    int8_t *to = filter->codes + cpb_bytes_at(filter->words, place + i, 0);
+    if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
+    if (!floats)
+      loops->flip((const uint8_t *)block.data + row * block.stride, d,
+                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, &filter->gridded[at]);
+    else if (filter->reach[row] < INFINITY)
+      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, STEP, &filter->gridded[at]);
+    else
+      loops->grid(zeros(filter), d, &none, per_step, to, STEP, &filter->gridded[at]);
+  }
+}
+
+/* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
+static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
+  size_t row = filter->rows[at].row;
+  const cpb_gridded *about = &filter->gridded[at];
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS)
+    return filter->float_filter->metric == CPB_L2
+               ? 0
+               : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
+  if (!(filter->reach[row] < INFINITY)) return INFINITY;
+  return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) + (double)filter->rounded[row];
+}
+
+static double length_of(double step, int32_t square) { return step * sqrt((double)square) * (1 + 1e-15); }
+
+void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place) {
+  cpb_byte_filter_run *of = &filter->runs[run];
+  int32_t longest = 0;
+  of->step = (double)run_step(filter, of);
+  code_rows(filter, block, of, place);
+  for (size_t at = of->first; at < of->first + of->count; at++) {
+    double rest = filter->rows[at].rest = rest_of(filter, at, of->step);
+    if (!(rest < INFINITY)) continue;
+    of->rest = cpb_larger(of->rest, rest);
+    longest = filter->gridded[at].square > longest ? filter->gridded[at].square : longest;
+  }
+  of->length = length_of(of->step, longest);
+}
+
+/* <x'-m,p>; for rows of bytes 128 times their sum */
+static double row_constant(const cpb_byte_filter *filter, const source *from, size_t row, int32_t sum) {
   const cpb_loops *loops = filter->float_filter->loops;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
-  const float *numbers = filter->numbers + row * line_floats(d);
   double dot = 0, chunk[CPB_CHUNK];
-  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+  for (size_t offset = 0, d = filter->float_filter->d; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
-    loops->widen[CPB_F32](numbers + offset, count, chunk);
+    cpb_shift shift = {from->shift.unit, from->shift.center + offset, from->shift.middle + offset};
+    float z[CPB_CHUNK], size2;
+    loops->number(from->x + row * from->stride + offset, count, &shift, z, &size2);
+    loops->widen[CPB_F32](z, count, chunk);
     dot += loops->dot(chunk, filter->opposite + offset, count);
   }
   return dot;
 }
 
-static void place_codes(cpb_byte_filter *filter, cpb_view block, size_t at, float step, cpb_gridded *about) {
-  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
-  const cpb_float_filter *float_filter = filter->float_filter;
-  size_t row = filter->rows[at].row, d = float_filter->d;
-  int8_t *to = filter->codes + cpb_bytes_at(filter->words, at, 0);
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    float_filter->loops->grid(filter->numbers + row * line_floats(d), line_floats(d), 1 / step, to, STEP,
-                              about);
-  else
-    float_filter->loops->flip((const uint8_t *)block.data + row * block.stride, d,
-                              filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, about);
-}
-
-/* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
-static double rest_of(const cpb_byte_filter *filter, size_t row, double step, const cpb_gridded *about) {
-  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  if (!floats && filter->float_filter->metric == CPB_L2) return 0;
-  double root = sqrt((double)filter->float_filter->d), offset = (double)filter->center[0] * root;
-  if (!floats) return 0x1p-23 * (sqrt((double)about->square) + offset);
-  return step * (sqrt((double)about->rest) * 1.0002 + root * 4e-5) + (double)filter->rounded[row];
-}
-
-static void code_row(cpb_byte_filter *filter, cpb_view block, size_t at, float step) {
+static void describe_row(cpb_byte_filter *filter, const source *from, size_t at, double step) {
   cpb_byte_filter_row *row = &filter->rows[at];
-  cpb_gridded about;
-  double h = (double)step;
-  place_codes(filter, block, at, step, &about);
-  row->square = h * h * about.square;
-  row->length = h * sqrt((double)about.square) * (1 + 1e-15);
-  row->rest = rest_of(filter, row->row, h, &about);
-  filter->whole[at] = -MIDDLE * about.sum;
-  filter->part[at] = (float)(-h * about.square / 2);
-  row->constant = row->loose = 0;
+  const cpb_gridded *about = &filter->gridded[at];
+  row->square = step * step * about->square;
+  filter->whole[at] = -MIDDLE * about->sum;
+  filter->part[at] = (float)(-step * about->square / 2);
   if (filter->float_filter->metric == CPB_IP) {
-    row->constant = row_constant(filter, row->row, about.sum);
-    if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-      row->loose = (double)filter->rounded[row->row] * filter->opposite_size;
-    filter->part[at] = (float)((row->constant + row->loose) / h);
+    row->length = length_of(step, about->square);
+    row->constant = row_constant(filter, from, row->row, about->sum);
+    row->loose = filter->kind == CPB_BYTE_FILTER_FLOATS
+                     ? (double)filter->rounded[row->row] * filter->opposite_size
+                     : 0;
+    filter->part[at] = (float)((row->constant + row->loose) / step);
   }
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS && !(filter->reach[row->row] < INFINITY)) {
-    row->rest = INFINITY;
-    filter->part[at] = INFINITY;
-  }
+  if (!(row->rest < INFINITY)) filter->part[at] = INFINITY;
 }
 
-/* The numbers of a run are scattered over the block. */
-static void fetch_row(const cpb_byte_filter *filter, cpb_view block, size_t at) {
-  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
-    block = cpb_rows(filter->numbers, CPB_F32, block.rows, line_floats(filter->float_filter->d));
-  if (at < block.rows) cpb_fetch_row(block, filter->rows[at].row);
-}
-
-void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run) {
-  cpb_byte_filter_run *of = &filter->runs[run];
-  float step = run_step(filter, of);
-  of->step = (double)step;
-  for (size_t i = of->first; i < of->first + of->count; i++) {
-    fetch_row(filter, block, i + AHEAD);
-    code_row(filter, block, i, step);
-    const cpb_byte_filter_row *row = &filter->rows[i];
-    if (row->rest < INFINITY) {
-      of->rest = cpb_larger(of->rest, row->rest);
-      of->length = cpb_larger(of->length, row->length);
-    }
-  }
+void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t run) {
+  const cpb_byte_filter_run *of = &filter->runs[run];
+  source from = source_of(filter, block);
+  for (size_t at = of->first; at < of->first + of->count; at++) describe_row(filter, &from, at, of->step);
 }
 
 /* ---- bounds ---- */
@@ -607,4 +646,13 @@ cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, doub
     more = sqrt(positive(square) + slack);
   }
   return span_of(less * (1 - 0x1p-24) - off, more * (1 + 0x1p-24) + off);
+}
+
+/* A sum of integers below 2^53, as every other way to compute it. */
+double cpb_byte_filter_value(const cpb_byte_filter *filter, const cpb_byte_filter_row *row, size_t slot,
+                             double product) {
+  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  size_t j = slot % COLS;
+  if (filter->float_filter->metric == CPB_IP) return product + row->constant + panel->constant[j];
+  return sqrt(row->square + panel->square[j] - 2 * product);
 }

@@ -35,6 +35,7 @@ typedef struct cpb_byte_filter_panel {
   double constant[CPB_BYTES_COLS]; /* IP: <m,q'> */
   double loose[CPB_BYTES_COLS];    /* IP: error bound of `constant`, plus the grain */
   cpb_query_scale query_scale[CPB_BYTES_COLS]; /* converts values to bounds */
+  bool exact[CPB_BYTES_COLS];                  /* of rows of bytes: the query is on their grid, too */
 } cpb_byte_filter_panel;
 
 /* Rows that share a step. */
@@ -49,7 +50,7 @@ typedef struct cpb_byte_filter_row {
   size_t row;      /* its number in the block */
   double square;   /* h^2 ii */
   double rest;     /* E; inf for a row out of range for single precision, which always passes */
-  double length;   /* |h i| */
+  double length;   /* IP: |h i| */
   double constant; /* IP: <x'-m,p> */
   double loose;    /* IP: error bound of `constant` */
 } cpb_byte_filter_row;
@@ -60,8 +61,9 @@ typedef struct cpb_byte_filter {
   cpb_byte_filter_kind kind;
   bool fails;         /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
   double error;       /* relative error of values measured in double */
+  double root;        /* of the number of columns */
   double usual_reach; /* typical reach of rows about the centre */
-  float *center;      /* m */
+  float *center;      /* m, and as many zeros */
   double *opposite;   /* p */
   double center_size, opposite_size;
   uint8_t *codes_of_queries;
@@ -69,10 +71,12 @@ typedef struct cpb_byte_filter {
 
   /* the current block of rows */
   size_t run_rows, run_count;
-  float *numbers; /* x'-m, rows padded to whole lines; the caller's, reusable once rows are coded */
+  float *
+      numbers; /* x' of rows that are not floats, in whole lines; the caller's, reusable once rows are described */
   float *reach;   /* largest component; inf for rows out of range */
   float *rounded; /* bound on the single-precision rounding of a row */
   int8_t *codes;
+  cpb_gridded *gridded;
   cpb_byte_filter_row *rows;
   float *part;    /* the part of the start that is divided by g: -h ii / 2, or <x'-m,p> / h */
   int32_t *whole; /* the integer part of the start */
@@ -105,7 +109,7 @@ bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample);
 /* The same centres again, from `center` and what was chosen with it. */
 void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind, double usual_reach);
 
-/* Room for blocks of rows and their numbers, in runs of run_rows; false without memory. */
+/* Room for blocks of rows and their numbers, in runs of run_rows, and for the codes of one run; false without memory. */
 bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows);
 
 /* A step for the queries of a panel, and these on the grid of a step. */
@@ -115,10 +119,14 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
                           double step);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
- * order of the runs; runs as codes, in any order. fault[i] is 0 or the fault of a row. */
+ * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on. fault[i] is 0 or the
+ * fault of a row. */
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault);
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count);
-void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run);
+void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place);
+
+/* What bounds need, of the rows of a run that has codes. */
+void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t run);
 
 /* The bound of rows whose value, measured in double, is at least as near as `value`. */
 double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value);
@@ -149,5 +157,9 @@ cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double 
 /* The same for any row, of the product i j. */
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
                                              const cpb_byte_filter_row *row, size_t slot, double product);
+
+/* The value of such a row for a query that is exact. */
+double cpb_byte_filter_value(const cpb_byte_filter *filter, const cpb_byte_filter_row *row, size_t slot,
+                             double product);
 
 #endif

@@ -147,7 +147,8 @@ static void codes_and_sums(void **state) {
   size_t count = cpb_loops_all(tables);
   test_rng rng = {153};
   for (size_t n = 0; n <= 67 + 200; n++) {
-    float z[300], center[300], moved[300], largest = 0, step = steps[n % 4];
+    float z[300], center[300], largest = 0, step = steps[n % 4];
+    const float zeros[300] = {0};
     int8_t plain[5 * LINE], other[5 * LINE];
     cpb_gridded about, again;
     for (size_t i = 0; i < n; i++) {
@@ -159,9 +160,7 @@ static void codes_and_sums(void **state) {
     for (size_t t = 0; t < count; t++) {
       int8_t *codes = t == 0 ? plain : other;
       memset(codes, 99, sizeof plain);
-      memcpy(moved, z, sizeof moved);
-      assert_true(tables[t]->reach(moved, center, n) == largest);
-      tables[t]->grid(moved, n, per_step, codes, LINE, t == 0 ? &about : &again);
+      tables[t]->grid(z, n, &(cpb_shift){1, zeros, center}, per_step, codes, LINE, t == 0 ? &about : &again);
       if (t == 0) continue;
       assert_memory_equal(plain, other, sizeof plain);
       assert_memory_equal(&about, &again, sizeof about);
@@ -169,7 +168,7 @@ static void codes_and_sums(void **state) {
     int sum = 0, square = 0;
     double rest = 0;
     for (size_t i = 0; i < n; i++) {
-      double whole = (double)(per_step * moved[i]);
+      double whole = (double)(per_step * (z[i] - center[i]));
       assert_true(fabs(whole - plain[i]) <= 0.5);
       sum += plain[i];
       square += plain[i] * plain[i];
@@ -182,8 +181,8 @@ static void codes_and_sums(void **state) {
   }
 }
 
-/* Of floats that end where their memory ends: the numbers that spread and reach give one after the other, zeros up to
- * the next sixteen and nothing beyond, and a sum of squares that is theirs but for single precision. */
+/* Of floats that end where their memory ends: what spread gives, minus the middle, zeros up to the next sixteen and
+ * nothing beyond, and a sum of squares that is theirs but for single precision. The same without storing the numbers. */
 static void numbers_at_once(void **state) {
   (void)state;
   enum { MOST = 300, PLACES = MOST + 32 };
@@ -199,12 +198,17 @@ static void numbers_at_once(void **state) {
       middle[i] = (float)test_gauss(&rng) / 8;
     }
     double sum = tables[0]->spread_f32(x, n, 0.25f, center, wanted, CPB_PANEL_LINE);
-    float largest = tables[0]->reach(wanted, middle, n);
+    const cpb_shift shift = {0.25f, center, middle};
+    float largest = 0;
+    for (size_t i = 0; i < n; i++) {
+      wanted[i] -= middle[i];
+      largest = fmaxf(largest, fabsf(wanted[i]));
+    }
     for (size_t i = n; i < PLACES; i++) wanted[i] = i < (n + 15) / 16 * 16 ? 0 : 99;
     for (size_t t = 0; t < count; t++) {
       for (size_t i = 0; i < PLACES; i++) z[i] = 99;
-      assert_true(tables[t]->number(x, n, 0.25f, center, middle, z, t == 0 ? &plain_size2 : &size2) ==
-                  largest);
+      assert_true(tables[t]->number(x, n, &shift, NULL, &size2) == largest);
+      assert_true(tables[t]->number(x, n, &shift, z, t == 0 ? &plain_size2 : &size2) == largest);
       assert_memory_equal(z, wanted, sizeof z);
       assert_true(t == 0 || size2 == plain_size2);
     }
