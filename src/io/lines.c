@@ -13,33 +13,22 @@ void cpb_lines_start(cpb_lines *lines, bool quotes) {
   *lines = (cpb_lines){.buffer = kept, .quotes = quotes, .next = 1};
 }
 
-static void move_to_front(cpb_lines *lines) {
-  if (lines->begin == 0) return;
-  size_t left = lines->end - lines->begin;
-  memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
+/* Reads more behind the unprocessed bytes, which are moved to the front. The buffer is doubled when it is half full, so
+ * that a long line in small pieces is copied only a few times. */
+static bool refill(cpb_lines *lines, cpb_input *source) {
+  size_t got, size = lines->buffer.size, left = lines->end - lines->begin;
+  if (lines->begin != 0) memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
   lines->scanned -= lines->begin;
   lines->begin = 0;
   lines->end = left;
-}
-
-/* Doubles the buffer when it is half full, so that a long line in small pieces is copied only a few times. */
-static bool make_room(cpb_lines *lines, cpb_error *error) {
-  size_t size = lines->buffer.size;
-  if (size != 0 && lines->end <= size / 2) return true;
-  size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
-  return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
-}
-
-/* Reads more behind the unprocessed bytes. */
-static bool refill(cpb_lines *lines, cpb_input *source) {
-  size_t got;
-  move_to_front(lines);
-  if (lines->end > CPB_LINE_MAX)
+  if (left > CPB_LINE_MAX)
     return cpb_refuse(&source->of, CPB_WHY_LINE_TOO_LONG, "line %" PRIu64 " has more than %d bytes%s",
                       lines->next, CPB_LINE_MAX, lines->quotes ? ", or a quote is never closed" : "");
-  if (!make_room(lines, source->of.error)) return false;
+  if (size == 0 || left > size / 2)
+    size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
+  if (!cpb_buffer_reserve(&lines->buffer, size, left, source->of.error)) return false;
   size_t room = lines->buffer.size <= CPB_LINE_MAX ? lines->buffer.size : CPB_LINE_MAX + 1;
-  if (!cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got)) return false;
+  if (!cpb_input_read_some(source, lines->buffer.bytes + left, room - left, &got)) return false;
   lines->end += got;
   lines->finished = got == 0;
   return true;

@@ -321,16 +321,11 @@ static bool is_header(const cpb_reader *reader, census count) {
   return count.empty_first && count.counted && count.fields > 1;
 }
 
-static void skip_byte_order_mark(cpb_line *line) {
-  if (line->length < 3 || memcmp(line->text, "\xef\xbb\xbf", 3) != 0) return;
-  line->text += 3;
-  line->length -= 3;
-}
-
-/* "sep=;" is Excel's notation for the separator. */
+/* Skips a byte order mark. "sep=;" is Excel's notation for the separator. */
 static bool take_separator(cpb_reader *reader) {
   text_state *state = reader->state;
-  skip_byte_order_mark(&state->first);
+  size_t mark = state->first.length >= 3 && memcmp(state->first.text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  state->first = (cpb_line){state->first.text + mark, state->first.length - mark};
   state->style = (field_style){.decimal_comma = reader->o.decimal_comma};
   if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
     state->style.separator = state->first.text[4];
