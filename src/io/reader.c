@@ -203,17 +203,13 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
   return CPB_OK;
 }
 
-/* Rows of fixed size in input without offsets begin after the header. */
-static bool skip_header(cpb_reader *reader) {
-  size_t got, start = (size_t)reader->layout.start;
-  return cpb_buffer_reserve(&reader->buffer, start, 0, reader->of->error) &&
-         cpb_input_read(&reader->source, reader->buffer.bytes, start, &got);
-}
-
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   if (cpb_input_passes_once(&reader->source) && !reader->asked) return CPB_OK;
   error = begin(reader, error);
-  if (!cpb_input_rewind(&reader->source) || (reader->source.unpack != NULL && !skip_header(reader)) ||
+  /* rows of fixed size in input without offsets begin after the header */
+  size_t got, skipped = reader->source.unpack != NULL ? (size_t)reader->layout.start : 0;
+  if (!cpb_input_rewind(&reader->source) || !cpb_buffer_reserve(&reader->buffer, skipped, 0, error) ||
+      !cpb_input_read(&reader->source, reader->buffer.bytes, skipped, &got) ||
       (reader->format->rewind != NULL && !reader->format->rewind(reader)))
     return error->status;
   reader->next_row = reader->ahead = 0;

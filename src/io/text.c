@@ -466,15 +466,12 @@ static char after(const cpb_writer *writer, size_t j) {
   return j + 1 == writer->o.cols ? '\n' : (char)writer->format->variant;
 }
 
-/* Whether the text would be read differently without quotes. */
-static bool wants_quotes(const char *text, char separator) {
-  const char *foreign = separator == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
-  size_t length = strlen(text);
-  return text[strcspn(text, foreign)] != 0 || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
-}
-
+/* In quotes if it would be read differently without. */
 static void print_text(cpb_writer *writer, const char *text, char next) {
-  bool quotes = wants_quotes(text, (char)writer->format->variant);
+  const char *foreign = writer->format->variant == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
+  size_t whole = strlen(text);
+  bool quotes =
+      text[strcspn(text, foreign)] != 0 || (whole > 0 && (text[0] == ' ' || text[whole - 1] == ' '));
   if (quotes) cpb_text_puts(&writer->out, "\"");
   for (; *text != 0; text += text[0] == '"') {
     size_t length = strcspn(text, "\"");

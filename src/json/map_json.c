@@ -75,13 +75,6 @@ static void put_map(cpb_text *t, const cpb_map_options *map, const cpb_map_origi
   cpb_json_put(t, "made_from", "{s:s, s:I}", "source", origin->source, "rows", origin->rows);
 }
 
-static bool is_json(const char *string) {
-  cpb_json *value;
-  bool is = cpb_json_read(string, strlen(string), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
-  free(value);
-  return is;
-}
-
 static const cpb_map_origin nowhere = {.size = sizeof(cpb_map_origin)};
 
 cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char **json, cpb_error *error) {
@@ -90,9 +83,14 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
   cpb_map_origin origin = nowhere;
   cpb_status status = cpb_sized_take(&origin, sizeof origin, given, "cpb_map_origin", error);
   if (status != CPB_OK) return status;
-  if (origin.evidence != NULL && !is_json(origin.evidence))
+  const char *evidence = origin.evidence;
+  cpb_json *value = NULL;
+  bool valid = evidence == NULL ||
+               cpb_json_read(evidence, strlen(evidence), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
+  free(value);
+  if (!valid)
     return cpb_fail(error, CPB_WHY_EVIDENCE, "origin.evidence", "origin.evidence is not JSON: \"%.40s\"",
-                    origin.evidence);
+                    evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
   cpb_text t = {.style = {.long_exponent = true, .any_bytes = true}};
