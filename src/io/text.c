@@ -509,12 +509,6 @@ static void print_number(cpb_writer *writer, const void *row, size_t j) {
   cpb_text_put(&writer->out, text, length + 1);
 }
 
-/* The id of the row whose number the cell contains; NULL: none. */
-static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
-  double number = cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j);
-  return number >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)number) : NULL;
-}
-
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   (void)first;
   if (writer->o.rows_of != NULL) {
@@ -522,7 +516,10 @@ static void print_row(cpb_writer *writer, const void *row, bool first) {
     print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
   for (size_t j = 0; j < writer->o.cols; j++) {
-    const char *id = writer->o.cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+    /* the id of the row whose number the cell contains */
+    bool named = writer->o.cells_of != NULL;
+    double cell = named ? cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j) : -1;
+    const char *id = cell >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)cell) : NULL;
     if (id != NULL)
       print_text(writer, id, after(writer, j));
     else

@@ -447,14 +447,6 @@ static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error
                 error);
 }
 
-static cpb_status turn(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
-  cpb_status status = dual->map != NULL ? check_under_map(dual->map, line, error) : CPB_OK;
-  if (status == CPB_OK) status = (line->is_cap ? to_region : to_cap)(dual, line, error);
-  line->is_cap = !line->is_cap;
-  line->carries = dual->map == NULL;
-  return status;
-}
-
 static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, char **text, cpb_error *error) {
   dual_line line;
   cpb_map_options of = {.size = sizeof of, .d = dual->d};
@@ -462,7 +454,10 @@ static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, cha
   cpb_status status = CPB_OK;
   if (!dual_line_read(&line, json, of.d))
     status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
-  if (status == CPB_OK) status = turn(dual, &line, error);
+  if (status == CPB_OK && dual->map != NULL) status = check_under_map(dual->map, &line, error);
+  if (status == CPB_OK) status = (line.is_cap ? to_region : to_cap)(dual, &line, error);
+  line.is_cap = !line.is_cap;
+  line.carries = dual->map == NULL;
   if (status == CPB_OK) status = dual_line_text(&line, cpb_json_get(json, "id"), text, error);
   dual_line_clear(&line);
   return status;
