@@ -204,14 +204,6 @@ static void close_gaps(cpb_columns *columns) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
-static bool choose(choice *c, const cpb_reader_options *o, bool first_is_id) {
-  for (size_t k = 0; k < c->columns->in_file; k++)
-    c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  if (!each(c, o->columns, true) || !each(c, o->drop, false)) return false;
-  if (first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
-  return set_aside(c, o->id_column, CPB_COLUMN_ID) && set_aside(c, o->label_column, CPB_COLUMN_LABEL);
-}
-
 bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
                         const cpb_file_call *of, const cpb_texts *names, size_t in_file) {
   cpb_columns_free(columns);
@@ -221,7 +213,13 @@ bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options,
                            .labels = options->label_column != NULL};
   choice c = {columns, of, names, 0};
   if (columns->place == NULL) return cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK;
-  if (!choose(&c, options, first_is_id)) return false;
+  for (size_t k = 0; k < in_file; k++)
+    columns->place[k] = options->columns != NULL ? CPB_COLUMN_UNUSED : c.next++;
+  if (!each(&c, options->columns, true) || !each(&c, options->drop, false)) return false;
+  if (first_is_id) columns->place[0] = CPB_COLUMN_ID;
+  if (!set_aside(&c, options->id_column, CPB_COLUMN_ID) ||
+      !set_aside(&c, options->label_column, CPB_COLUMN_LABEL))
+    return false;
   close_gaps(columns);
   return columns->taken > 0 ||
          cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file);

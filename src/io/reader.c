@@ -12,16 +12,6 @@
 #include "io/format.h"
 #include "io/random_access.h"
 
-/* For formats other than tables. */
-static bool pick_columns(cpb_reader *reader) {
-  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
-    return cpb_refuse(reader->of, CPB_WHY_TEXT_COLUMN,
-                      "%s files have no columns of text: ids and labels are for csv and tsv",
-                      reader->format->name);
-  return !cpb_columns_are_chosen(&reader->o) ||
-         cpb_columns_choose(&reader->columns, &reader->o, false, reader->of, NULL, reader->cols);
-}
-
 static bool picks(const cpb_reader *reader) {
   return reader->format->select == NULL && reader->columns.place != NULL;
 }
@@ -44,7 +34,14 @@ static bool open_file(cpb_reader *reader, const char *path, cpb_error *error) {
   bool readable = (*format)->streams_in || (reader->source.unpack != NULL && (*format)->rewind != NULL);
   if (reader->source.stream && !readable)
     return cpb_refuse(reader->of, CPB_WHY_PIPE_FORMAT, "%s cannot be read from a pipe", (*format)->name);
-  return (*format)->open(reader) && ((*format)->select != NULL || pick_columns(reader));
+  if (!(*format)->open(reader)) return false;
+  if ((*format)->select != NULL) return true; /* a table */
+  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
+    return cpb_refuse(reader->of, CPB_WHY_TEXT_COLUMN,
+                      "%s files have no columns of text: ids and labels are for csv and tsv",
+                      (*format)->name);
+  return !cpb_columns_are_chosen(&reader->o) ||
+         cpb_columns_choose(&reader->columns, &reader->o, false, reader->of, NULL, reader->cols);
 }
 
 /* Begins a call that may fail; its status is that of the error returned. */

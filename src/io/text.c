@@ -37,19 +37,17 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* The position after the closing quote of the text at `p`, or the end. */
-static const char *quote_end(const char *p, const char *end) {
-  while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) p += *p == '"' ? 2 : 1;
-  return p < end ? p : end;
-}
-
 /* Reads the field at *p and advances past its separator; *p = NULL after the last field. */
 static field take_field(const char **p, const char *end, char separator) {
   const char *begin = skip_blanks(*p, end), *stop = begin;
   field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
   if (taken.quoted) {
     taken.text = begin + 1;
-    const char *quote = quote_end(taken.text, end), *after = quote < end ? quote + 1 : end;
+    const char *quote = taken.text; /* that closes it, or the end */
+    while (quote < end && (*quote != '"' || (quote + 1 < end && quote[1] == '"')))
+      quote += *quote == '"' ? 2 : 1;
+    if (quote > end) quote = end;
+    const char *after = quote < end ? quote + 1 : end;
     taken.length = (size_t)(quote - taken.text);
     stop = separator == ' ' ? after : skip_blanks(after, end);
     taken.unclosed = quote == end || (stop < end && *stop != separator);

@@ -59,14 +59,6 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-/* CPB_SKETCH_KINDS: none of them. */
-static int find_kind(const cpb_json_file *f) {
-  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
-  int kind = variant == NULL ? CPB_SKETCH_KINDS : 0;
-  while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
-  return kind;
-}
-
 /* The index of the string of a key among some names. */
 static size_t read_choice(cpb_json_file *f, const char *key, const char *const *names, size_t count,
                           const char *list) {
@@ -122,7 +114,9 @@ static void *make(cpb_json_file *f) {
   cpb_error why = {.row = -1};
   cpb_sketch *sketch = NULL;
   cpb_sketch_options_init(&o, sizeof o);
-  int kind = find_kind(f);
+  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
+  int kind = variant == NULL ? CPB_SKETCH_KINDS : 0; /* CPB_SKETCH_KINDS: none of them */
+  while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
   cpb_json_check_kind(f, "sketch", kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL : VERSION);
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);
