@@ -188,15 +188,6 @@ cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object),
   return s.status;
 }
 
-static void check_checksum(cpb_state *s, const unsigned char *bytes, size_t count) {
-  uint64_t stored = little_number(bytes + count - 8, 8), is = cpb_checksum(bytes, count - 8);
-  if (stored != is)
-    s->status = cpb_fail(s->error, CPB_WHY_CHECKSUM, "",
-                         "%s: its bytes have checksum %016" PRIx64 ", but it says %016" PRIx64
-                         ": the state is truncated or damaged",
-                         s->name, is, stored);
-}
-
 void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind) {
   const unsigned char *bytes = s->from;
   size_t count = s->left;
@@ -219,7 +210,13 @@ void cpb_state_begin(cpb_state *s, const cpb_state_kind *kind) {
     s->status = cpb_fail(s->error, CPB_WHY_FILE_VERSION, "",
                          "%s: the state is of version %" PRIu64 ", wanted %" PRIu64, s->name, s->version,
                          kind->version);
-  if (s->status == CPB_OK) check_checksum(s, bytes, count);
+  if (s->status != CPB_OK) return;
+  uint64_t stored = little_number(bytes + count - 8, 8), is = cpb_checksum(bytes, count - 8);
+  if (stored != is)
+    s->status = cpb_fail(s->error, CPB_WHY_CHECKSUM, "",
+                         "%s: its bytes have checksum %016" PRIx64 ", but it says %016" PRIx64
+                         ": the state is truncated or damaged",
+                         s->name, is, stored);
 }
 
 void cpb_state_end(cpb_state *s) {

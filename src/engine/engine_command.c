@@ -144,22 +144,16 @@ enum { WORDS = 7 };
 
 static const char *const needed_words[] = {"{base}", "{queries}", "{k}", "{ids}"};
 
-/* Quotes it as one word of the shell. */
-static void put_word(FILE *to, const char *text) {
-  fputc('\'', to);
-  for (; *text != 0; text++) *text == '\'' ? fputs("'\\''", to) : fputc(*text, to);
-  fputc('\'', to);
-}
-
+/* Values are quoted as one word of the shell. */
 static void fill_in(FILE *to, const char *command, const word words[WORDS]) {
   while (*command != 0) {
     size_t at = 0;
     while (at < WORDS && strncmp(command, words[at].name, strlen(words[at].name)) != 0) at++;
-    if (at < WORDS)
-      put_word(to, words[at].value);
-    else
-      fputc(*command, to);
+    fputc(at < WORDS ? '\'' : *command, to);
     command += at < WORDS ? strlen(words[at].name) : 1;
+    if (at == WORDS) continue;
+    for (const char *c = words[at].value; *c != 0; c++) *c == '\'' ? fputs("'\\''", to) : fputc(*c, to);
+    fputc('\'', to);
   }
 }
 

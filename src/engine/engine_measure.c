@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/engine_input.h"
+#include "engine/engine_ask.h"
 #include "parallel/tell.h"
 #include "recommend/recipe.h"
 #include "scale/row_sample.h"
@@ -407,22 +407,16 @@ static bool find_spread(measuring *m) {
   return true;
 }
 
-/* Marks what the criterion alone does not distinguish from the best. */
-static void mark_close(measuring *m) {
-  cpb_engine_trial *trials = m->out->trials;
-  size_t count = m->out->facts.count, best = m->out->facts.pick;
-  for (size_t i = 0; i < count; i++)
-    if (is_of_all_rows(m, i) && trials[i].choosing_rescored > trials[best].choosing_rescored) best = i;
-  for (size_t i = 0; i < count; i++)
-    trials[i].close = is_of_all_rows(m, i) && is_close(m, m->shares[best].all, m->shares[i].all);
-}
-
+/* Close is what the criterion alone does not distinguish from the best. */
 static void conclude(measuring *m) {
-  cpb_engine_report *out = m->out;
-  cpb_engine_facts *facts = &out->facts;
-  facts->pick = best_of(m, false);
-  mark_close(m);
-  const cpb_engine_trial *pick = &out->trials[facts->pick], *raw = &out->trials[facts->raw];
+  cpb_engine_trial *trials = m->out->trials;
+  cpb_engine_facts *facts = &m->out->facts;
+  size_t best = facts->pick = best_of(m, false);
+  for (size_t i = 0; i < facts->count; i++)
+    if (is_of_all_rows(m, i) && trials[i].choosing_rescored > trials[best].choosing_rescored) best = i;
+  for (size_t i = 0; i < facts->count; i++)
+    trials[i].close = is_of_all_rows(m, i) && is_close(m, m->shares[best].all, m->shares[i].all);
+  const cpb_engine_trial *pick = &trials[facts->pick], *raw = &trials[facts->raw];
   double more = pick->rescored - raw->rescored, before = pick->recall - raw->recall;
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
 }

@@ -480,11 +480,6 @@ static bool take_members(const char **p, npy_header *header) {
   return take(p, "}");
 }
 
-static bool parse_header(const char *p, npy_header *header) {
-  bool whole = take(&p, "{") && take_members(&p, header) && take(&p, "") && *p == 0;
-  return whole && header->has_descr && header->has_order && header->has_shape;
-}
-
 static bool find_code(const cpb_reader *reader, const char *descr, const npy_code **code) {
   if (strcmp(descr, RECORDS) == 0)
     return cpb_refuse(reader->of, CPB_WHY_FILE_ELEMENTS, "its dtype is structured (records), not numbers");
@@ -556,7 +551,9 @@ static bool npy_open(cpb_reader *reader) {
     return false;
   npy_header header = {.rank = 0};
   reader->buffer.bytes[length] = 0;
-  bool parsed = parse_header((const char *)reader->buffer.bytes, &header);
+  const char *p = (const char *)reader->buffer.bytes;
+  bool parsed = take(&p, "{") && take_members(&p, &header) && take(&p, "") && *p == 0 && header.has_descr &&
+                header.has_order && header.has_shape;
   if (!parsed && strcmp(header.descr, RECORDS) != 0)
     return cpb_refuse(reader->of, CPB_WHY_NPY_HEADER,
                       "its header is not a dict of descr, fortran_order and shape");

@@ -177,27 +177,21 @@ static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffe
   return f->o.skip_bad ? append_good(f, in, made, first, error) : append(f, made, first, error);
 }
 
-static cpb_status run_blocks(flow *f, void *buffer, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (uint64_t row = 0; status == CPB_OK && row < f->o.last;) {
-    cpb_view in;
-    status = cpb_reader_next(f->reader, f->per_block * SEQUENTIAL_BLOCKS, &in, error);
-    if (status != CPB_OK || in.rows == 0) return status;
-    uint64_t end = row + in.rows, from = row < f->o.first ? f->o.first : row;
-    uint64_t to = end < f->o.last ? end : f->o.last;
-    if (from < to)
-      status =
-          append_block(f, cpb_view_slice(in, (size_t)(from - row), (size_t)(to - from)), from, buffer, error);
-    row = end;
-    if (status == CPB_OK) status = tell(f, row, error);
-  }
-  return status;
-}
-
 static cpb_status run_sequential(flow *f, cpb_error *error) {
   void *buffer = calloc(f->per_block * SEQUENTIAL_BLOCKS * f->cols, cpb_dtype_size(f->made));
   if (buffer == NULL) return cpb_fail_memory(error, "rows of %zu columns", f->cols);
-  cpb_status status = run_blocks(f, buffer, error);
+  cpb_view in;
+  cpb_status status = CPB_OK;
+  for (uint64_t row = 0, end; status == CPB_OK && row < f->o.last; row = end) {
+    status = cpb_reader_next(f->reader, f->per_block * SEQUENTIAL_BLOCKS, &in, error);
+    if (status != CPB_OK || in.rows == 0) break;
+    end = row + in.rows;
+    uint64_t from = row < f->o.first ? f->o.first : row, to = end < f->o.last ? end : f->o.last;
+    if (from < to)
+      status =
+          append_block(f, cpb_view_slice(in, (size_t)(from - row), (size_t)(to - from)), from, buffer, error);
+    if (status == CPB_OK) status = tell(f, end, error);
+  }
   free(buffer);
   return status;
 }

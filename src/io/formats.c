@@ -82,7 +82,6 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
 
 cpb_status cpb_format_find(const char *path, const char *name, const cpb_format **format, char **file,
                            const char **set, cpb_error *error) {
-  if (path == NULL) return cpb_fail_missing(error, "path");
   *format = name == NULL ? by_extension(path) : by_name(name);
   if (*format == NULL) return refuse(path, name, error);
   const char *colon = find_colon(path, *format);

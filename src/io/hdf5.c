@@ -447,26 +447,22 @@ static bool hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 /* ---- writing ---- */
 
 /* An existing file keeps its other data sets: its bytes are the beginning of the new file. */
-static bool copy_kept(cpb_writer *writer, const cpb_input *from) {
-  unsigned char bytes[COPY_BYTES];
-  for (uint64_t offset = 0; offset < from->size; offset += sizeof bytes) {
-    size_t count = from->size - offset < sizeof bytes ? (size_t)(from->size - offset) : sizeof bytes;
-    if (!cpb_input_read_at(from, offset, bytes, count, writer->of.error) ||
-        cpb_whole_write(&writer->whole, bytes, count, writer->of.error) != CPB_OK)
-      return false;
-  }
-  return true;
-}
-
 static bool take_kept(cpb_writer *writer, hdf5_state *state) {
   cpb_input kept = {.of = writer->of, .fd = writer->whole.kept, .size = (uint64_t)writer->whole.seen.st_size};
+  unsigned char bytes[COPY_BYTES];
   bool is_signed;
   if (!find_signature(&kept, &is_signed, writer->of.error)) return false;
   if (!is_signed)
     return cpb_refuse(&writer->of, CPB_WHY_FOREIGN,
                       "exists and is not an HDF5 file: a data set cannot be added");
   state->bytes.size = kept.size;
-  return copy_kept(writer, &kept);
+  for (uint64_t offset = 0; offset < kept.size; offset += sizeof bytes) {
+    size_t count = kept.size - offset < sizeof bytes ? (size_t)(kept.size - offset) : sizeof bytes;
+    if (!cpb_input_read_at(&kept, offset, bytes, count, writer->of.error) ||
+        cpb_whole_write(&writer->whole, bytes, count, writer->of.error) != CPB_OK)
+      return false;
+  }
+  return true;
 }
 
 /* Removes a set of numbers or a dangling link that has the name of the new set, but not a group with its contents. */
@@ -495,20 +491,16 @@ static bool open_for_writing(cpb_writer *writer, hdf5_state *state) {
 }
 
 /* In extensible chunks if the number of rows is unknown; without time stamps: the same numbers give the same bytes. */
-static bool set_creation(const cpb_writer *writer, hid_t creation) {
-  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
-  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->o.cols};
-  return creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
-         (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0);
-}
-
 static hid_t make_set(const cpb_writer *writer, const hdf5_state *state) {
   bool known = writer->o.rows != CPB_ROWS_UNKNOWN;
   hsize_t length[RANK_MAX] = {known ? writer->o.rows : 0, writer->o.cols};
   hsize_t most[RANK_MAX] = {known ? writer->o.rows : H5S_UNLIMITED, writer->o.cols};
   hid_t space = cpb_h5()->H5Screate_simple(RANK_MAX, length, most), set = -1;
   hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE), links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
-  if (space >= 0 && set_creation(writer, creation) && links >= 0 &&
+  size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
+  hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->o.cols};
+  if (space >= 0 && creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
+      (known || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0) && links >= 0 &&
       cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
     set = cpb_h5()->H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation,
                                state->access);

@@ -13,33 +13,22 @@ void cpb_lines_start(cpb_lines *lines, bool quotes) {
   *lines = (cpb_lines){.buffer = kept, .quotes = quotes, .next = 1};
 }
 
-static void move_to_front(cpb_lines *lines) {
-  if (lines->begin == 0) return;
-  size_t left = lines->end - lines->begin;
-  memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
+/* Reads more behind the unprocessed bytes, which are moved to the front. The buffer is doubled when it is half full, so
+ * that a long line in small pieces is copied only a few times. */
+static bool refill(cpb_lines *lines, cpb_input *source) {
+  size_t got, size = lines->buffer.size, left = lines->end - lines->begin;
+  if (lines->begin != 0) memmove(lines->buffer.bytes, lines->buffer.bytes + lines->begin, left);
   lines->scanned -= lines->begin;
   lines->begin = 0;
   lines->end = left;
-}
-
-/* Doubles the buffer when it is half full, so that a long line in small pieces is copied only a few times. */
-static bool make_room(cpb_lines *lines, cpb_error *error) {
-  size_t size = lines->buffer.size;
-  if (size != 0 && lines->end <= size / 2) return true;
-  size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
-  return cpb_buffer_reserve(&lines->buffer, size, lines->end, error);
-}
-
-/* Reads more behind the unprocessed bytes. */
-static bool refill(cpb_lines *lines, cpb_input *source) {
-  size_t got;
-  move_to_front(lines);
-  if (lines->end > CPB_LINE_MAX)
+  if (left > CPB_LINE_MAX)
     return cpb_refuse(&source->of, CPB_WHY_LINE_TOO_LONG, "line %" PRIu64 " has more than %d bytes%s",
                       lines->next, CPB_LINE_MAX, lines->quotes ? ", or a quote is never closed" : "");
-  if (!make_room(lines, source->of.error)) return false;
+  if (size == 0 || left > size / 2)
+    size = size == 0 ? FIRST_SIZE : size > CPB_LINE_MAX / 2 ? CPB_LINE_MAX + 1 : 2 * size;
+  if (!cpb_buffer_reserve(&lines->buffer, size, left, source->of.error)) return false;
   size_t room = lines->buffer.size <= CPB_LINE_MAX ? lines->buffer.size : CPB_LINE_MAX + 1;
-  if (!cpb_input_read_some(source, lines->buffer.bytes + lines->end, room - lines->end, &got)) return false;
+  if (!cpb_input_read_some(source, lines->buffer.bytes + left, room - left, &got)) return false;
   lines->end += got;
   lines->finished = got == 0;
   return true;
@@ -206,8 +195,8 @@ static bool set_aside(choice *c, const char *item, size_t as) {
 }
 
 /* Renumbers the places without gaps, in the same order, after columns were excluded. */
-static void close_gaps(cpb_columns *columns, size_t *order) {
-  size_t limit = columns->in_file;
+static void close_gaps(cpb_columns *columns) {
+  size_t limit = columns->in_file, *order = columns->place + limit;
   for (size_t k = 0; k < limit; k++) order[k] = CPB_COLUMN_UNUSED;
   for (size_t k = 0; k < limit; k++)
     if (columns->place[k] < limit) order[columns->place[k]] = k;
@@ -215,37 +204,31 @@ static void close_gaps(cpb_columns *columns, size_t *order) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
-static bool choose(choice *c, const cpb_reader_options *o, bool first_is_id) {
-  for (size_t k = 0; k < c->columns->in_file; k++)
-    c->columns->place[k] = o->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
-  if (!each(c, o->columns, true) || !each(c, o->drop, false)) return false;
-  if (first_is_id) c->columns->place[0] = CPB_COLUMN_ID;
-  return set_aside(c, o->id_column, CPB_COLUMN_ID) && set_aside(c, o->label_column, CPB_COLUMN_LABEL);
-}
-
 bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
                         const cpb_file_call *of, const cpb_texts *names, size_t in_file) {
   cpb_columns_free(columns);
-  *columns = (cpb_columns){.place = malloc((in_file + 1) * sizeof(size_t)),
+  *columns = (cpb_columns){.place = malloc((2 * in_file + 1) * sizeof(size_t)),
                            .in_file = in_file,
                            .ids = options->id_column != NULL || first_is_id,
                            .labels = options->label_column != NULL};
-  size_t *order = malloc((in_file + 1) * sizeof(size_t));
   choice c = {columns, of, names, 0};
-  bool done = columns->place == NULL || order == NULL
-                  ? cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK
-                  : choose(&c, options, first_is_id);
-  if (done) close_gaps(columns, order);
-  free(order);
-  return done && (columns->taken > 0 ||
-                  cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file));
+  if (columns->place == NULL) return cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK;
+  for (size_t k = 0; k < in_file; k++)
+    columns->place[k] = options->columns != NULL ? CPB_COLUMN_UNUSED : c.next++;
+  if (!each(&c, options->columns, true) || !each(&c, options->drop, false)) return false;
+  if (first_is_id) columns->place[0] = CPB_COLUMN_ID;
+  if (!set_aside(&c, options->id_column, CPB_COLUMN_ID) ||
+      !set_aside(&c, options->label_column, CPB_COLUMN_LABEL))
+    return false;
+  close_gaps(columns);
+  return columns->taken > 0 ||
+         cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file);
 }
 
 bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count,
                         const cpb_file_call *of, const cpb_texts *names) {
   choice c = {columns, of, names, 0};
-  size_t *before = malloc(columns->in_file * sizeof *before);
-  if (before == NULL) return cpb_fail_memory(of->error, "%zu columns", columns->in_file) == CPB_OK;
+  size_t *before = columns->place + columns->in_file;
   memcpy(before, columns->place, columns->in_file * sizeof *before);
   for (size_t k = 0; k < columns->in_file; k++)
     if (before[k] < columns->taken) columns->place[k] = CPB_COLUMN_UNUSED;
@@ -256,7 +239,6 @@ bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t 
     done = there ? take(&c, k) : refuse(&c, wanted[i], strlen(wanted[i]));
   }
   columns->taken = count;
-  free(before);
   return done;
 }
 

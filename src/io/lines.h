@@ -57,7 +57,7 @@ void cpb_texts_free(cpb_texts *texts);
 #define CPB_COLUMN_LABEL (SIZE_MAX - 2)
 
 typedef struct cpb_columns {
-  size_t *place; /* of each column of the file */
+  size_t *place; /* of each column of the file, and as many for other uses */
   size_t in_file, taken;
   bool ids, labels;
 } cpb_columns;

@@ -127,15 +127,6 @@ static size_t print_digits(char *to, uint64_t n, size_t least) {
   return count;
 }
 
-/* An integer below 2^53, all digits; the output of "%.17g", faster. */
-static size_t print_whole(char *to, double value) {
-  size_t sign = value < 0;
-  to[0] = '-';
-  size_t length = sign + print_digits(to + sign, (uint64_t)fabs(value), 1);
-  to[length] = 0;
-  return length;
-}
-
 /* The decimals of a number printed with this many digits, 1e-4 <= size < 1e9. */
 static size_t decimals_of(double size, int digits) {
   size_t decimals = (size_t)digits + 3;
@@ -162,8 +153,13 @@ static size_t print_decimal(char *to, double value, int digits) {
 
 static size_t print_real(char *to, double value, int digits) {
   double size = fabs(value);
-  if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) && (size > 0 || !signbit(value)))
-    return print_whole(to, value);
+  if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) &&
+      (size > 0 || !signbit(value))) { /* an integer below 2^53, all digits; the output of "%.17g", faster */
+    to[0] = '-';
+    size_t length = (value < 0) + print_digits(to + (value < 0), (uint64_t)size, 1);
+    to[length] = 0;
+    return length;
+  }
   if (digits <= 9 && digits > 5 && size >= 1e-4 && size < 1e9) return print_decimal(to, value, digits);
   return cpb_digits_rounded(to, value, digits);
 }

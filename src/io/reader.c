@@ -12,16 +12,6 @@
 #include "io/format.h"
 #include "io/random_access.h"
 
-/* For formats other than tables. */
-static bool pick_columns(cpb_reader *reader) {
-  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
-    return cpb_refuse(reader->of, CPB_WHY_TEXT_COLUMN,
-                      "%s files have no columns of text: ids and labels are for csv and tsv",
-                      reader->format->name);
-  return !cpb_columns_are_chosen(&reader->o) ||
-         cpb_columns_choose(&reader->columns, &reader->o, false, reader->of, NULL, reader->cols);
-}
-
 static bool picks(const cpb_reader *reader) {
   return reader->format->select == NULL && reader->columns.place != NULL;
 }
@@ -44,7 +34,14 @@ static bool open_file(cpb_reader *reader, const char *path, cpb_error *error) {
   bool readable = (*format)->streams_in || (reader->source.unpack != NULL && (*format)->rewind != NULL);
   if (reader->source.stream && !readable)
     return cpb_refuse(reader->of, CPB_WHY_PIPE_FORMAT, "%s cannot be read from a pipe", (*format)->name);
-  return (*format)->open(reader) && ((*format)->select != NULL || pick_columns(reader));
+  if (!(*format)->open(reader)) return false;
+  if ((*format)->select != NULL) return true; /* a table */
+  if (reader->o.id_column != NULL || reader->o.label_column != NULL)
+    return cpb_refuse(reader->of, CPB_WHY_TEXT_COLUMN,
+                      "%s files have no columns of text: ids and labels are for csv and tsv",
+                      (*format)->name);
+  return !cpb_columns_are_chosen(&reader->o) ||
+         cpb_columns_choose(&reader->columns, &reader->o, false, reader->of, NULL, reader->cols);
 }
 
 /* Begins a call that may fail; its status is that of the error returned. */
@@ -203,17 +200,13 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
   return CPB_OK;
 }
 
-/* Rows of fixed size in input without offsets begin after the header. */
-static bool skip_header(cpb_reader *reader) {
-  size_t got, start = (size_t)reader->layout.start;
-  return cpb_buffer_reserve(&reader->buffer, start, 0, reader->of->error) &&
-         cpb_input_read(&reader->source, reader->buffer.bytes, start, &got);
-}
-
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   if (cpb_input_passes_once(&reader->source) && !reader->asked) return CPB_OK;
   error = begin(reader, error);
-  if (!cpb_input_rewind(&reader->source) || (reader->source.unpack != NULL && !skip_header(reader)) ||
+  /* rows of fixed size in input without offsets begin after the header */
+  size_t got, skipped = reader->source.unpack != NULL ? (size_t)reader->layout.start : 0;
+  if (!cpb_input_rewind(&reader->source) || !cpb_buffer_reserve(&reader->buffer, skipped, 0, error) ||
+      !cpb_input_read(&reader->source, reader->buffer.bytes, skipped, &got) ||
       (reader->format->rewind != NULL && !reader->format->rewind(reader)))
     return error->status;
   reader->next_row = reader->ahead = 0;

@@ -37,19 +37,17 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* The position after the closing quote of the text at `p`, or the end. */
-static const char *quote_end(const char *p, const char *end) {
-  while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) p += *p == '"' ? 2 : 1;
-  return p < end ? p : end;
-}
-
 /* Reads the field at *p and advances past its separator; *p = NULL after the last field. */
 static field take_field(const char **p, const char *end, char separator) {
   const char *begin = skip_blanks(*p, end), *stop = begin;
   field taken = {.text = begin, .quoted = begin < end && *begin == '"'};
   if (taken.quoted) {
     taken.text = begin + 1;
-    const char *quote = quote_end(taken.text, end), *after = quote < end ? quote + 1 : end;
+    const char *quote = taken.text; /* that closes it, or the end */
+    while (quote < end && (*quote != '"' || (quote + 1 < end && quote[1] == '"')))
+      quote += *quote == '"' ? 2 : 1;
+    if (quote > end) quote = end;
+    const char *after = quote < end ? quote + 1 : end;
     taken.length = (size_t)(quote - taken.text);
     stop = separator == ' ' ? after : skip_blanks(after, end);
     taken.unclosed = quote == end || (stop < end && *stop != separator);
@@ -321,16 +319,11 @@ static bool is_header(const cpb_reader *reader, census count) {
   return count.empty_first && count.counted && count.fields > 1;
 }
 
-static void skip_byte_order_mark(cpb_line *line) {
-  if (line->length < 3 || memcmp(line->text, "\xef\xbb\xbf", 3) != 0) return;
-  line->text += 3;
-  line->length -= 3;
-}
-
-/* "sep=;" is Excel's notation for the separator. */
+/* Skips a byte order mark. "sep=;" is Excel's notation for the separator. */
 static bool take_separator(cpb_reader *reader) {
   text_state *state = reader->state;
-  skip_byte_order_mark(&state->first);
+  size_t mark = state->first.length >= 3 && memcmp(state->first.text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  state->first = (cpb_line){state->first.text + mark, state->first.length - mark};
   state->style = (field_style){.decimal_comma = reader->o.decimal_comma};
   if (state->first.length == 5 && memcmp(state->first.text, "sep=", 4) == 0 && state->first.text[4] != 0) {
     state->style.separator = state->first.text[4];
@@ -471,15 +464,12 @@ static char after(const cpb_writer *writer, size_t j) {
   return j + 1 == writer->o.cols ? '\n' : (char)writer->format->variant;
 }
 
-/* Whether the text would be read differently without quotes. */
-static bool wants_quotes(const char *text, char separator) {
-  const char *foreign = separator == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
-  size_t length = strlen(text);
-  return text[strcspn(text, foreign)] != 0 || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
-}
-
+/* In quotes if it would be read differently without. */
 static void print_text(cpb_writer *writer, const char *text, char next) {
-  bool quotes = wants_quotes(text, (char)writer->format->variant);
+  const char *foreign = writer->format->variant == '\t' ? "\t\"\r\n" : ",;\t\"\r\n";
+  size_t whole = strlen(text);
+  bool quotes =
+      text[strcspn(text, foreign)] != 0 || (whole > 0 && (text[0] == ' ' || text[whole - 1] == ' '));
   if (quotes) cpb_text_puts(&writer->out, "\"");
   for (; *text != 0; text += text[0] == '"') {
     size_t length = strcspn(text, "\"");
@@ -517,12 +507,6 @@ static void print_number(cpb_writer *writer, const void *row, size_t j) {
   cpb_text_put(&writer->out, text, length + 1);
 }
 
-/* The id of the row whose number the cell contains; NULL: none. */
-static const char *id_of_cell(const cpb_writer *writer, const void *row, size_t j) {
-  double number = cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j);
-  return number >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)number) : NULL;
-}
-
 static void print_row(cpb_writer *writer, const void *row, bool first) {
   (void)first;
   if (writer->o.rows_of != NULL) {
@@ -530,7 +514,10 @@ static void print_row(cpb_writer *writer, const void *row, bool first) {
     print_text(writer, id != NULL ? id : "", (char)writer->format->variant);
   }
   for (size_t j = 0; j < writer->o.cols; j++) {
-    const char *id = writer->o.cells_of != NULL ? id_of_cell(writer, row, j) : NULL;
+    /* the id of the row whose number the cell contains */
+    bool named = writer->o.cells_of != NULL;
+    double cell = named ? cpb_view_at(cpb_rows(row, writer->o.dtype, 1, writer->o.cols), 0, j) : -1;
+    const char *id = cell >= 0 ? cpb_texts_at(&writer->o.cells_of->ids, (uint64_t)cell) : NULL;
     if (id != NULL)
       print_text(writer, id, after(writer, j));
     else

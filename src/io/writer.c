@@ -45,14 +45,6 @@ static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
   return *name == NULL ? CPB_ENOMEM : CPB_OK;
 }
 
-static cpb_status read_beside(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
-                              cpb_error *error) {
-  const char *called;
-  cpb_status status = find_beside(reader->file, name, error);
-  if (status != CPB_OK || *name == NULL || !cpb_is_regular(*name)) return status;
-  return cpb_read_whole(*name, text, length, &called, error);
-}
-
 cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
                            cpb_error *error) {
   *length = 0;
@@ -60,7 +52,12 @@ cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *l
   cpb_error unused;
   if (error == NULL) error = &unused;
   if (cpb_input_passes_once(&reader->source)) return CPB_OK;
-  if (reader->format->seal == NULL) return read_beside(reader, text, length, name, error);
+  if (reader->format->seal == NULL) {
+    const char *called;
+    cpb_status status = find_beside(reader->file, name, error);
+    bool there = status == CPB_OK && *name != NULL && cpb_is_regular(*name);
+    return there ? cpb_read_whole(*name, text, length, &called, error) : status;
+  }
   *name = strdup(reader->path);
   if (*name == NULL) return cpb_fail_memory(error, "a name");
   return reader->format->seal(reader, text, length, error) ? CPB_OK : error->status;

@@ -50,12 +50,6 @@ static bool bounded(const cpb_region *region) {
   return region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT;
 }
 
-static const char *region_name(const cpb_region *region) {
-  bool stretched = region->axis != NULL || region->W != NULL;
-  if (region->kind == CPB_BALL && stretched) return "ellipsoid";
-  return cpb_region_kind_name(region->kind);
-}
-
 /* The map given in the line; an ellipsoid already contains its W. */
 static void put_map(cpb_text *t, const dual_line *line) {
   bool named = !line->is_cap && line->region.W != NULL && bounded(&line->region);
@@ -75,12 +69,17 @@ static cpb_status dual_line_text(const dual_line *line, const cpb_json *id, char
   cpb_text_puts(&t, given ? "{\"id\":" : "{");
   if (given) cpb_text_put(&t, id->string, id->count);
   if (given) cpb_text_puts(&t, ",");
-  cpb_json_pack(&t, "s:", line->is_cap ? "cap" : region_name(&line->region));
+  const cpb_region *region = &line->region;
+  bool ellipsoid = region->kind == CPB_BALL && (region->axis != NULL || region->W != NULL);
+  cpb_json_pack(&t, "s:",
+                line->is_cap ? "cap"
+                : ellipsoid  ? "ellipsoid"
+                             : cpb_region_kind_name(region->kind));
   if (line->is_cap)
     cpb_json_pack(&t, "{s:V,s:f,s:f,s:f}", "p", cap->p, cap->d + 1, "b", cap->b, "sigma", cap->sigma, "a",
                   cap->a);
   else
-    put_region(&t, &line->region);
+    put_region(&t, region);
   if (line->carries) put_map(&t, line);
   cpb_text_puts(&t, "}");
   if (t.failure == CPB_JSON_WHOLE) {
@@ -447,14 +446,6 @@ static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error
                 error);
 }
 
-static cpb_status turn(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
-  cpb_status status = dual->map != NULL ? check_under_map(dual->map, line, error) : CPB_OK;
-  if (status == CPB_OK) status = (line->is_cap ? to_region : to_cap)(dual, line, error);
-  line->is_cap = !line->is_cap;
-  line->carries = dual->map == NULL;
-  return status;
-}
-
 static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, char **text, cpb_error *error) {
   dual_line line;
   cpb_map_options of = {.size = sizeof of, .d = dual->d};
@@ -462,7 +453,10 @@ static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, cha
   cpb_status status = CPB_OK;
   if (!dual_line_read(&line, json, of.d))
     status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
-  if (status == CPB_OK) status = turn(dual, &line, error);
+  if (status == CPB_OK && dual->map != NULL) status = check_under_map(dual->map, &line, error);
+  if (status == CPB_OK) status = (line.is_cap ? to_region : to_cap)(dual, &line, error);
+  line.is_cap = !line.is_cap;
+  line.carries = dual->map == NULL;
   if (status == CPB_OK) status = dual_line_text(&line, cpb_json_get(json, "id"), text, error);
   dual_line_clear(&line);
   return status;

@@ -75,13 +75,6 @@ static void put_map(cpb_text *t, const cpb_map_options *map, const cpb_map_origi
   cpb_json_put(t, "made_from", "{s:s, s:I}", "source", origin->source, "rows", origin->rows);
 }
 
-static bool is_json(const char *string) {
-  cpb_json *value;
-  bool is = cpb_json_read(string, strlen(string), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
-  free(value);
-  return is;
-}
-
 static const cpb_map_origin nowhere = {.size = sizeof(cpb_map_origin)};
 
 cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char **json, cpb_error *error) {
@@ -90,9 +83,14 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
   cpb_map_origin origin = nowhere;
   cpb_status status = cpb_sized_take(&origin, sizeof origin, given, "cpb_map_origin", error);
   if (status != CPB_OK) return status;
-  if (origin.evidence != NULL && !is_json(origin.evidence))
+  const char *evidence = origin.evidence;
+  cpb_json *value = NULL;
+  bool valid = evidence == NULL ||
+               cpb_json_read(evidence, strlen(evidence), CPB_JSON_ANY, "evidence", &value, NULL) == CPB_OK;
+  free(value);
+  if (!valid)
     return cpb_fail(error, CPB_WHY_EVIDENCE, "origin.evidence", "origin.evidence is not JSON: \"%.40s\"",
-                    origin.evidence);
+                    evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
   cpb_text t = {.style = {.long_exponent = true, .any_bytes = true}};
@@ -141,17 +139,17 @@ cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
 
 /* ---- the evidence for a scale, as it is stored in map files ---- */
 
-static void put_curve(cpb_text *t, const char *key, const cpb_curve_point *points, size_t count) {
-  cpb_json_pack(t, ",s:[", key);
-  for (size_t i = 0; i < count; i++)
-    cpb_json_pack(t, i == 0 ? "[f,f]" : ",[f,f]", points[i].s, points[i].value);
-  cpb_text_puts(t, "]");
-}
+_Static_assert(sizeof(cpb_curve_point) == 2 * sizeof(double), "pairs");
+_Static_assert(sizeof(cpb_abid_maximum) == 2 * sizeof(double), "pairs");
 
-static void put_maxima(cpb_text *t, const cpb_abid_maximum *points, size_t count) {
-  cpb_json_pack(t, ",s:[", "abid_maxima");
-  for (size_t i = 0; i < count; i++)
-    cpb_json_pack(t, i == 0 ? "[f,f]" : ",[f,f]", points[i].s, points[i].abid);
+/* points: an array of one of these pairs */
+static void put_curve(cpb_text *t, const char *key, const void *points, size_t count) {
+  cpb_json_pack(t, ",s:[", key);
+  for (size_t i = 0; i < count; i++) {
+    double pair[2];
+    memcpy(pair, (const char *)points + i * sizeof pair, sizeof pair);
+    cpb_json_pack(t, i == 0 ? "[f,f]" : ",[f,f]", pair[0], pair[1]);
+  }
   cpb_text_puts(t, "]");
 }
 
@@ -176,7 +174,7 @@ static void put_evidence(cpb_text *t, const cpb_choice_facts *facts, const cpb_m
   put_alternatives(t, facts, of->goal);
   if (facts->abid_count > 0) {
     put_curve(t, "abid_curve", facts->abid, facts->abid_count);
-    put_maxima(t, facts->maxima, facts->maxima_count);
+    put_curve(t, "abid_maxima", facts->maxima, facts->maxima_count);
   }
   if (facts->ceiling_count > 0) put_curve(t, "recall_curve", facts->ceiling, facts->ceiling_count);
   cpb_text_puts(t, "}");

@@ -1,4 +1,5 @@
 /* A sketch as JSON, one key per line; see json_file.h. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +59,6 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-/* CPB_SKETCH_KINDS: none of them. */
-static int find_kind(const cpb_json_file *f) {
-  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
-  int kind = variant == NULL ? CPB_SKETCH_KINDS : 0;
-  while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
-  return kind;
-}
-
 /* The index of the string of a key among some names. */
 static size_t read_choice(cpb_json_file *f, const char *key, const char *const *names, size_t count,
                           const char *list) {
@@ -88,14 +81,12 @@ static void read_principal(cpb_json_file *f, cpb_sketch_options *o) {
 
 static uint64_t read_seed(cpb_json_file *f) {
   const char *text = cpb_json_string_of(cpb_json_get(f->root, "seed"));
-  uint64_t seed = 0;
-  bool right = text != NULL && *text != 0;
-  for (; right && *text != 0; text++) {
-    uint64_t digit = (uint64_t)(unsigned char)*text - '0';
-    right = digit <= 9 && seed <= (UINT64_MAX - digit) / 10;
-    seed = 10 * seed + digit;
-  }
-  if (!right) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"seed\" must be the digits of a number below 2^64");
+  char *end = NULL;
+  bool digit = text != NULL && *text >= '0' && *text <= '9';
+  errno = 0;
+  uint64_t seed = digit ? strtoull(text, &end, 10) : 0;
+  if (!digit || *end != 0 || errno != 0)
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"seed\" must be the digits of a number below 2^64");
   return seed;
 }
 
@@ -123,7 +114,9 @@ static void *make(cpb_json_file *f) {
   cpb_error why = {.row = -1};
   cpb_sketch *sketch = NULL;
   cpb_sketch_options_init(&o, sizeof o);
-  int kind = find_kind(f);
+  const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
+  int kind = variant == NULL ? CPB_SKETCH_KINDS : 0; /* CPB_SKETCH_KINDS: none of them */
+  while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
   cpb_json_check_kind(f, "sketch", kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL : VERSION);
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);

@@ -71,18 +71,15 @@ static cpb_transform *read_lift(cpb_json_file *f) {
   return transform;
 }
 
-static cpb_transform *read_map(cpb_json_file *f) {
+static void *make(cpb_json_file *f) {
+  const char *said = cpb_json_string_of(cpb_json_get(cpb_json_get(f->root, "capball"), "kind"));
+  if (said != NULL && strcmp(said, "transform") == 0) return read_lift(f);
   cpb_transform *transform = NULL;
   cpb_map *map = NULL;
   f->status = cpb_map_from_json(f->text, f->length, f->name, &map, f->error);
   if (f->status == CPB_OK) f->status = cpb_transform_of_map(map, &transform, f->error);
   cpb_map_free(map);
   return transform;
-}
-
-static void *make(cpb_json_file *f) {
-  const char *said = cpb_json_string_of(cpb_json_get(cpb_json_get(f->root, "capball"), "kind"));
-  return said != NULL && strcmp(said, "transform") == 0 ? read_lift(f) : read_map(f);
 }
 
 static void release(void *transform) { cpb_transform_free(transform); }

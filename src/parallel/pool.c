@@ -26,13 +26,13 @@ typedef struct job {
 struct cpb_pool {
   cpb_exec exec;
   size_t workers;
-  pthread_t *threads;
   _Atomic pid_t owner; /* the process that owns these threads; -pid while it restarts them after a fork */
   pthread_mutex_t lock;
   pthread_cond_t wake, left;
   /* guarded by lock */
   job *jobs;
   int closing;
+  pthread_t threads[]; /* of the workers */
 };
 
 static void take_tasks(job *of) {
@@ -138,14 +138,8 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
   if (threads > MOST)
     return cpb_fail_count(error, "threads", threads, "a pool takes at most %d threads", MOST);
   if (threads == 0) threads = processors();
-  cpb_pool *pool = calloc(1, sizeof *pool);
-  pthread_t *handles = calloc(threads, sizeof *handles);
-  if (pool == NULL || handles == NULL) {
-    free(pool);
-    free(handles);
-    return cpb_fail_memory(error, "a pool of %zu threads", threads);
-  }
-  pool->threads = handles;
+  cpb_pool *pool = calloc(1, sizeof *pool + threads * sizeof *pool->threads);
+  if (pool == NULL) return cpb_fail_memory(error, "a pool of %zu threads", threads);
   pool->exec = (cpb_exec){.size = sizeof(cpb_exec), .run = run, .pool = pool, .threads = threads};
   start_workers(pool);
   atomic_init(&pool->owner, getpid());
@@ -173,7 +167,6 @@ static void end_workers(cpb_pool *pool) {
 void cpb_pool_free(cpb_pool *pool) {
   if (pool == NULL) return;
   if (atomic_load(&pool->owner) == getpid()) end_workers(pool); /* otherwise they stayed with the parent */
-  free(pool->threads);
   free(pool);
 }
 

@@ -64,21 +64,17 @@ static void shorten_exponent(char *digits) {
   memmove(to, from, strlen(from) + 1);
 }
 
-static size_t json_print_real(char to[CPB_JSON_NUMBER_ROOM], double value, cpb_json_style style) {
-  cpb_digits_rounded(to, value, DBL_DECIMAL_DIG);
-  bool power = strchr(to, 'e') != NULL && strchr(to, '.') == NULL; /* 1e+22 */
-  if (style.fewest) cpb_digits_f64(to, value);
-  if (!style.long_exponent || (style.fewest && power)) shorten_exponent(to);
-  if (strpbrk(to, ".e") == NULL) strcat(to, ".0");
-  return strlen(to);
-}
-
 /* ---- values ---- */
 
 void cpb_json_real(cpb_text *t, double value) {
   char digits[CPB_JSON_NUMBER_ROOM];
   if (!isfinite(value)) fail(t, CPB_JSON_UNSAYABLE);
-  cpb_text_put(t, digits, json_print_real(digits, value, t->style));
+  cpb_digits_rounded(digits, value, DBL_DECIMAL_DIG);
+  bool power = strchr(digits, 'e') != NULL && strchr(digits, '.') == NULL; /* 1e+22 */
+  if (t->style.fewest) cpb_digits_f64(digits, value);
+  if (!t->style.long_exponent || (t->style.fewest && power)) shorten_exponent(digits);
+  if (strpbrk(digits, ".e") == NULL) strcat(digits, ".0");
+  cpb_text_puts(t, digits);
 }
 
 size_t cpb_utf8_length(const char *text) {

@@ -1,6 +1,6 @@
 /* Questions to an engine about transformed rows, and its answers: shared by measuring and wrapping. */
-#ifndef CPB_ENGINE_ENGINE_INPUT_H
-#define CPB_ENGINE_ENGINE_INPUT_H
+#ifndef CPB_ENGINE_ENGINE_ASK_H
+#define CPB_ENGINE_ENGINE_ASK_H
 
 #include "capball/advanced/engine.h"
 #include "capball/search.h"
@@ -28,9 +28,6 @@ bool cpb_engine_ask(const cpb_asking *a, const double *radii, const double *r, s
  * only the first contains, then CPB_NO_ROW. usual: the radius where fewer than k were found; NaN: that is an error. */
 bool cpb_engine_ask_twice(const cpb_asking *a, double r, size_t k, double usual, size_t count, size_t room,
                           uint64_t *ids, cpb_engine_cost *cost);
-
-/* An error unless k candidates of every query were found. */
-bool cpb_engine_check_found(const cpb_asking *a, const uint64_t *ids, size_t count, size_t k);
 
 /* hits[i*count ..]: the first `count` ids of query i, from ids[i*stride], by distance |x-q|, inf where there is none. */
 bool cpb_engine_distances(const cpb_asking *a, const uint64_t *ids, size_t stride, size_t count,
