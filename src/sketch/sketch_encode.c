@@ -58,13 +58,8 @@ static bool place_row(const encoding *e, size_t row, place *p) {
   p->sigma = e->sketch->sigma;
   p->size2 = e->loops->dot(p->z, p->z, d);
   if (!(p->size2 < 1e300)) {
-    double largest = 0;
-    for (size_t k = 0; k < d; k++) {
-      if (!isfinite(p->z[k])) return false;
-      largest = fmax(largest, fabs(p->z[k]));
-    }
-    double factor = cpb_unit_power(largest);
-    for (size_t k = 0; k < d; k++) p->z[k] *= factor;
+    double factor;
+    if (!cpb_scale_to_one(p->z, d, &factor)) return false;
     p->sigma *= factor;
     p->size2 = e->loops->dot(p->z, p->z, d);
   }
