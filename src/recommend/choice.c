@@ -6,7 +6,6 @@
 
 #include "batch/ruler.h"
 #include "capball/advanced/abid.h"
-#include "capball/advanced/laws.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/median.h"

@@ -12,7 +12,6 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/memory.h"
-#include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
 #include "recommend/choice.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "batch/map_object.h"
-#include "capball/advanced/feed.h"
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"

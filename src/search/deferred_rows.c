@@ -1,7 +1,6 @@
 #include "search/search_object.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "search/measure.h"
 

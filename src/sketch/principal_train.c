@@ -7,7 +7,6 @@
 
 #include "core/fail.h"
 #include "core/rows.h"
-#include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/levels.h"

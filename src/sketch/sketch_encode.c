@@ -13,7 +13,6 @@
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
-#include "geometry/t1_embed.h"
 #include "loop/block_product.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_object.h"
