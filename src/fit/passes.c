@@ -108,7 +108,6 @@ static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_erro
   return cpb_check_view(block, "a block of the source", source->cols, error);
 }
 
-/* Processes a block of the source in waves. */
 static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
                             cpb_error *error) {
   cpb_status status = check_block(passes->source, block, error);
@@ -231,7 +230,6 @@ static void keep(cpb_kept_source *kept, cpb_view block) {
   if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_kept_source_free(kept);
 }
 
-/* Switches to the cached rows. */
 static void become_view(cpb_kept_source *kept) {
   cpb_source *source = &kept->source;
   source->rows = kept->rows;

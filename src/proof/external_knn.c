@@ -17,7 +17,6 @@
 
 CPB_DEFAULTS(cpb_external_options, .size = sizeof(cpb_external_options))
 
-/* The current query. */
 typedef struct asking {
   const cpb_map *map;
   const cpb_external *index;

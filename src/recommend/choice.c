@@ -123,7 +123,6 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
 
 enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the deciding one in 11 parts */
 
-/* A choice in progress. */
 typedef struct choosing {
   cpb_choice *choice;
   cpb_view sample;

@@ -188,7 +188,6 @@ static void pick_rows(cpb_recommendation *of, cpb_engine engine) {
 
 /* ---- rows ---- */
 
-/* What is being measured. */
 typedef struct survey {
   const cpb_recommend_options *options;
   cpb_view base, queries;

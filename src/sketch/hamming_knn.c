@@ -34,7 +34,6 @@ typedef struct scan {
   uint64_t *groups;       /* shares blocks */
 } scan;
 
-/* One query and the current block. */
 typedef struct look {
   cpb_best *best;
   _Atomic size_t *limit;

@@ -174,7 +174,6 @@ typedef struct block {
 
 static size_t chunks_of(const block *b) { return (b->e->x.cols + DEPTH - 1) / DEPTH; }
 
-/* Columns of a chunk. */
 static size_t depth_of(const block *b, size_t chunk) {
   size_t left = b->e->x.cols - chunk * DEPTH;
   return left < DEPTH ? left : DEPTH;
@@ -237,7 +236,6 @@ static void prepare_row(block *b, size_t i) {
 
 /* ---- projections ---- */
 
-/* Columns of the current panel. */
 static size_t columns_here(const block *b) {
   size_t left = b->e->columns - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;

@@ -75,7 +75,6 @@ static bool iterate(const cpb_matrix *y, cpb_matrix *v, cpb_random *random, cons
   return ready;
 }
 
-/* A random matrix with orthonormal rows. */
 static void random_rotation(cpb_matrix *rotation, cpb_random *random) {
   for (size_t i = 0; i < rotation->rows; i++)
     for (size_t k = 0; k < rotation->cols; k++) cpb_matrix_row(rotation, i)[k] = cpb_random_gauss(random);

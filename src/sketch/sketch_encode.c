@@ -119,7 +119,6 @@ static void emit(const block *b, size_t row, uint64_t word) {
   for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
-/* Columns of the current panel. */
 static size_t used_columns(const block *b) {
   size_t left = b->e->sketch->options.bits - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;
