@@ -317,20 +317,17 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
   return status;
 }
 
-static cpb_status check_gathered(const fitting *f, cpb_error *error) {
-  if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
-                    "statistics support no whitening, no direction and no centre other than the mean");
-  return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
-}
-
 cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
                                    cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
                                    cpb_error *error) {
   fitting f;
   cpb_status status = begin(&f, options, map, error);
   if (status == CPB_OK) status = cpb_gathered(statistics, &f.facts, error);
-  if (status == CPB_OK) status = check_gathered(&f, error);
+  if (status != CPB_OK) return status;
+  if (f.o.spherical || f.o.whiten || f.o.centring != CPB_CENTRE_MEAN)
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
+                    "statistics support no whitening, no direction and no centre other than the mean");
+  status = f.p.norms ? cpb_check_norms(&f.facts, f.o.goal, error) : CPB_OK;
   if (status != CPB_OK) return status;
   f.passes.exec = exec;
   f.d = f.facts.sample.cols;

@@ -148,11 +148,6 @@ static void mark_found(const found_rows *from, size_t i, bool *is_candidate) {
   for (size_t at = from->start[i]; at < from->start[i + 1]; at++) is_candidate[from->id[at]] = true;
 }
 
-static size_t most_candidates(const ceiling_job *job, size_t i) {
-  if (job->every_row) return job->x->n;
-  return job->near.start[i + 1] - job->near.start[i] + job->close.start[i + 1] - job->close.start[i];
-}
-
 static void fill_candidates(const ceiling_job *job, size_t i, bool *is_candidate, candidates *c) {
   size_t query = job->first + i;
   memset(is_candidate, job->every_row, job->x->n * sizeof *is_candidate);
@@ -181,7 +176,8 @@ static double count_found(const ceiling_job *job, const candidates *c, double s2
 
 static void ask(void *argument, size_t i) {
   ceiling_job *job = argument;
-  size_t most = most_candidates(job, i);
+  const size_t *near_start = job->near.start + i, *close_start = job->close.start + i;
+  size_t most = job->every_row ? job->x->n : near_start[1] - near_start[0] + close_start[1] - close_start[0];
   cpb_memory memory = {0};
   bool *is_candidate = cpb_memory_take(&memory, job->x->n, sizeof *is_candidate);
   candidates c = {0, cpb_memory_take(&memory, most, sizeof *c.id),
