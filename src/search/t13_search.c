@@ -19,6 +19,7 @@ enum {
   FLOATS_AT_ONCE = 1 << 18,  /* .. and to factors, 1 MiB: fits in the L2 cache with the panels */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* enough tasks for any usual number of threads */
+  SPARE = 48,         /* rows deferred beyond one and a half times k */
   FEW_QUERIES = 8,    /* too few to repay the conversion of rows to bytes, .. */
   FEW_COLUMNS = 32,   /* .. and rows too short: products are a small part of their work */
 };
@@ -378,19 +379,16 @@ static bool allocate_bytes(cpb_search *search) {
   return made;
 }
 
-/* A larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily. */
-static size_t room_for(size_t k) {
-  enum { SPARE = 48 };
-  return k > SIZE_MAX / 4 ? SIZE_MAX / 2 : k + k / 2 + SPARE;
-}
-
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
   size_t groups = may_take_bytes(search) ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
   search->float_rows = floats * CPB_PANEL_ROWS;
-  search->room = limited ? PANEL : room_for(search->k);
+  /* a larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily */
+  search->room = limited                    ? PANEL
+                 : search->k > SIZE_MAX / 4 ? SIZE_MAX / 2
+                                            : search->k + search->k / 2 + SPARE;
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   cpb_memory *memory = &search->memory;
   search->queries = cpb_memory_lines(memory, n, d * sizeof *search->queries);
