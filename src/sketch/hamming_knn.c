@@ -123,13 +123,6 @@ static void choose_shares(scan *s, const cpb_exec *exec) {
   s->per_block = (BLOCK_BYTES / (s->words * 8) / CPB_CODE_GROUP + 1) * CPB_CODE_GROUP;
 }
 
-static size_t batch_size(const scan *s, size_t queries) {
-  size_t most = ENTRIES_AT_ONCE / s->shares / s->k;
-  if (most > QUERIES_AT_ONCE) most = QUERIES_AT_ONCE;
-  if (most == 0) most = 1;
-  return queries < most ? queries : most;
-}
-
 static bool allocate(scan *s, size_t queries, cpb_memory *memory) {
   size_t all = s->shares * queries, room = s->shares * s->per_block * s->words;
   s->words_of_queries = cpb_memory_take(memory, queries, s->words * sizeof *s->words_of_queries);
@@ -163,7 +156,9 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
             .words = cpb_code_words(codes.cols),
             .k = k};
   choose_shares(&s, exec);
-  size_t batch = batch_size(&s, queries.rows);
+  size_t most = ENTRIES_AT_ONCE / s.shares / k, batch = most < QUERIES_AT_ONCE ? most : QUERIES_AT_ONCE;
+  if (batch == 0) batch = 1;
+  if (batch > queries.rows) batch = queries.rows;
   cpb_memory memory = {0};
   if (allocate(&s, batch, &memory))
     for (size_t first = 0; first < queries.rows; first += batch) {
