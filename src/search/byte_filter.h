@@ -71,6 +71,7 @@ typedef struct cpb_byte_filter {
 
   /* the current block of rows */
   size_t run_rows, run_count;
+  size_t group; /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
   float *
       numbers; /* x' of rows that are not floats, in whole lines; the caller's, reusable once rows are described */
   float *reach;   /* largest component; inf for rows out of range */
