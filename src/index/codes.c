@@ -98,8 +98,12 @@ static void place_square(const int8_t *lines, uint8_t *to) {
 
 /* Words [from, words) of the line of one row. */
 static void place_words(const int8_t *line, size_t from, size_t words, uint8_t *to) {
-  for (size_t i = from * CPB_BYTES_WORD; i < words * CPB_BYTES_WORD; i++)
-    to[i / CPB_BYTES_WORD * STRIDE + i % CPB_BYTES_WORD] = (uint8_t)(line[i] + 128);
+  for (size_t i = from; i < words; i++) {
+    uint32_t word;
+    memcpy(&word, line + i * CPB_BYTES_WORD, sizeof word);
+    word ^= 0x80808080;
+    memcpy(to + i * STRIDE, &word, sizeof word);
+  }
 }
 
 /* A line of words at a time, of all rows: both sides stay in the first cache. The panel is in new memory, of which the
