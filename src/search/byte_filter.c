@@ -470,12 +470,6 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   return largest / 127;
 }
 
-/* As cpb_bytes_at, in groups of other sizes. */
-static size_t place_of(const cpb_byte_filter *filter, size_t i) {
-  size_t bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group;
-  return i / filter->group * bytes + i % filter->group * CPB_BYTES_LINE;
-}
-
 /* The rows of a run are scattered over the block; those out of range have codes of zeros. */
 static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
   const cpb_loops *loops = filter->float_filter->loops;
@@ -485,9 +479,11 @@ static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_fi
   const cpb_shift none = {1, zeros(filter), zeros(filter)};
   cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
   float per_step = 1 / (float)of->step;
+  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group, in_group = 0;
+  int8_t *group = filter->codes + place / filter->group * group_bytes;
   for (size_t i = 0; i < of->count; i++) {
     size_t at = of->first + i, row = filter->rows[at].row;
-    int8_t *to = filter->codes + place_of(filter, place + i);
+    int8_t *to = group + in_group * CPB_BYTES_LINE;
     if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
     if (!floats)
       loops->flip((const uint8_t *)block.data + row * block.stride, d,
@@ -496,6 +492,9 @@ static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_fi
       loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, step, &filter->gridded[at]);
     else
       loops->grid(zeros(filter), d, &none, per_step, to, step, &filter->gridded[at]);
+    if (++in_group < filter->group) continue;
+    in_group = 0;
+    group += group_bytes;
   }
 }
 

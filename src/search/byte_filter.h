@@ -120,8 +120,8 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
                           double step);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
- * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on. fault[i] is 0 or the
- * fault of a row. */
+ * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on, where a group begins.
+ * fault[i] is 0 or the fault of a row. */
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault);
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count);
 void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place);
