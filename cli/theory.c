@@ -22,7 +22,7 @@ static const law laws[] = {
      "include/capball/region.h", "src/geometry/t3_cap_ball.c", "tests/law/t3_cap_ball.c"},
     {"T4", "one quadratic form for all of them",
      "k2|x|^2 - 2<m,x> + k0 < 0,  (k2,m,k0) = (a, s p', s^2(b-p0))", "include/capball/region.h",
-     "src/geometry/t4_quadric.c", "tests/law/t4_quadric.c"},
+     "src/geometry/t3_cap_ball.c", "tests/law/t4_quadric.c"},
     {"T5", "cap <-> ellipsoid of revolution, under the pole v = (u,w)",
      "c = s(p'+b u)/a,  r2 = s sigma/|a| across u,  r1 = |w| r2 along u,  a = b+<p,v>",
      "include/capball/map.h", "src/geometry/t5_spheroid.c", "tests/law/t5_spheroid.c"},

@@ -7,8 +7,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
   set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/nibbles_avx2.c src/sketch/levels_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/nibbles_avx512.c src/sketch/levels_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
+  set_source_files_properties(src/sketch/sketch_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(src/sketch/sketch_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
@@ -23,7 +23,7 @@ set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fvect-cost-model=dynamic>)
 file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/levels_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/nibbles_*.c ${PROJECT_SOURCE_DIR}/src/sketch/estimator.c
+  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/proof/estimator.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
   ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
@@ -38,7 +38,7 @@ list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/index/index_search.c)
 list(APPEND CPB_COMPACT ${sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
-    ${PROJECT_SOURCE_DIR}/src/sketch/levels_loop.c)
+    ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c)
   list(APPEND CPB_COMPACT ${sources})
 endif()
 set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
@@ -46,19 +46,25 @@ set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Re
 # The walks use registers explicitly. Roots that set errno are not vectorised.
 file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c)
 set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-gcse> -fno-math-errno)
-# Under sanitizers only the modules that compute are worth an optimizer's time. The walks are not: with checks inserted, clang
-# takes a minute and a half to optimize them, and the tests run them for seconds. They are instrumented like the rest, with a call
-# per access instead of code in place. Where loops are unrolled, clang takes most of its own for pointers that might wrap: what
-# is beyond an array the address sanitizer sees.
+# Under sanitizers only the modules that compute in plain C are worth an optimizer's time. The loops are not: with checks inserted,
+# clang takes two minutes to optimize them, and the tests run them for seconds. They are instrumented like the rest, the walks,
+# of which there are many, with a call per access instead of code in place. Where loops are unrolled, clang takes most of its own
+# for pointers that might wrap: what is beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
-  file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/loop/*.c
-    ${PROJECT_SOURCE_DIR}/src/scale/*.c ${PROJECT_SOURCE_DIR}/src/learn/*.c)
-  list(REMOVE_ITEM CPB_COMPUTING ${CPB_WALKS})
+  file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/scale/*.c
+    ${PROJECT_SOURCE_DIR}/src/learn/*.c)
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES address)
   set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_ID:Clang>:-mllvm>
     $<$<C_COMPILER_ID:Clang>:-asan-instrumentation-with-call-threshold=0>)
+endif()
+# Fuzzers follow the branches of whatever checks its input. In the loops behind it, counting branches and comparisons would only
+# take time, of the compiler and of every test.
+if(CPB_FUZZ)
+  set(CPB_FUZZED ${CPB_SOURCES})
+  list(FILTER CPB_FUZZED EXCLUDE REGEX "/src/(learn|loop|parallel|search|sketch)/")
+  set_property(SOURCE ${CPB_FUZZED} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
 endif()
 if(CPB_SANITIZE MATCHES undefined)
   file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*.c)

@@ -89,7 +89,7 @@ if(CPB_LEAN AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(CPB_SMALL $<$<C_COMPILER_ID:Clang>:-Xclang> $<$<C_COMPILER_ID:Clang>:-Oz>)
   set(CPB_COLD ${CPB_SOURCES})
   list(FILTER CPB_COLD EXCLUDE REGEX "/src/(batch|search|sketch|loop)/")
-  list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c ${PROJECT_SOURCE_DIR}/src/sketch/levels_loop.c) # without AVX2
+  list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c) # without AVX2
   set_property(SOURCE ${CPB_COLD} APPEND PROPERTY COMPILE_OPTIONS ${CPB_SMALL})
 endif()
 set(CPB_SOURCES_threads ${CPB_SOURCES})

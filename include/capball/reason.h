@@ -18,7 +18,7 @@ typedef enum cpb_reason {
   CPB_WHY_SIZE_NONE = 1006,          /* the member size of .. is not set */
   CPB_WHY_SIZE_NEWER = 1007,         /* .. is larger than this version of the library supports */
   CPB_WHY_ALIGNMENT = 1009,          /* .. is not aligned to its ..-byte elements */
-  CPB_WHY_CAP_INCOMPLETE = 1013,     /* the numbers of a cap or a quadric are inconsistent */
+  CPB_WHY_CAP_INCOMPLETE = 1013,     /* the numbers of a cap are inconsistent */
   CPB_WHY_BEYOND_DOUBLE = 1017,      /* no double can hold the result */
   CPB_WHY_REGION_METRIC = 1021,      /* the metric of a region is not that of the map or the pole */
   CPB_WHY_NOT_DEFINITE = 1036,       /* metric G is not symmetric and positive definite */

@@ -28,6 +28,11 @@ FULL = os.environ.get("CPB_SPARK", "short") == "full"
 PARTITIONS = (1, 2, 7, 64) if FULL else (3,)
 ROWS, COLUMNS = (20000, 8) if FULL else (1000, 5)
 WORKER_MEMORY = "1g"
+# A session of seconds ends before generated code, optimised code and verified classes pay.
+BRIEF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions"
+                                          " -XX:-BytecodeVerificationRemote",
+         "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+         "spark.sql.adaptive.enabled": "false"}
 full = pytest.mark.skipif(not FULL, reason="make test-spark")
 
 
@@ -93,15 +98,16 @@ def children(pid):
     return found
 
 
-@pytest.fixture(scope="module", params=["local[2]", "cluster"] if FULL else ["local[2]"])
+@pytest.fixture(scope="module", params=["local[2]", "cluster"] if FULL else ["local[1]"])
 def session(request, tmp_path_factory):
     cluster = Cluster(tmp_path_factory.mktemp("cluster")) if request.param == "cluster" else None
     os.environ["PYSPARK_PYTHON"] = sys.executable
     options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
                "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                "spark.sql.shuffle.partitions": "2", "spark.sql.parquet.compression.codec": "zstd",
-               "spark.driver.extraJavaOptions": "" if FULL else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it runs for seconds
                "spark.executor.memory": "700m", "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    if not FULL:
+        options |= BRIEF
     builder = SparkSession.builder.master(cluster.master if cluster else request.param)
     made = builder.config(map=options).getOrCreate()
     made.sparkContext.setLogLevel("OFF")

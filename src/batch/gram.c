@@ -35,23 +35,19 @@ static void embed_elements(const gram_job *job, size_t row, size_t offset, size_
   }
 }
 
-/* Under the pole e (or -e) u = 0, and the last coordinates need no separate treatment. */
-static double unembed_element(const gram_job *job, double g, double x0, double y0, double rise_x,
-                              double rise_y) {
-  double w = job->w, s = job->s, dist2 = at_least_0(2 - 2 * g);
-  bool upright = fabs(w) == 1;
-  if (job->result == CPB_PRODUCTS)
-    return upright ? cpb_original_product(g, x0, y0, rise_x, rise_y, s)
-                   : cpb_original_product_pole(g, x0, y0, rise_x, rise_y, w, s);
-  return upright ? cpb_original_dist2(dist2, rise_x, rise_y, s)
-                 : cpb_original_dist2_pole(dist2, x0, y0, rise_x, rise_y, w, s);
-}
-
 static void unembed_elements(const gram_job *job, size_t row, size_t offset, size_t count, const double *g,
                              double *z) {
-  for (size_t i = 0; i < count; i++)
-    z[i] = unembed_element(job, g[i], job->x.along[row], job->y.along[offset + i], job->x.norm2[row],
-                           job->y.norm2[offset + i]);
+  double w = job->w, s = job->s, x0 = job->x.along[row], rise_x = job->x.norm2[row];
+  bool upright = fabs(w) == 1; /* then u = 0, and the last coordinates need no separate treatment */
+  for (size_t i = 0; i < count; i++) {
+    double y0 = job->y.along[offset + i], rise_y = job->y.norm2[offset + i], dist2 = at_least_0(2 - 2 * g[i]);
+    if (job->result == CPB_PRODUCTS)
+      z[i] = upright ? cpb_original_product(g[i], x0, y0, rise_x, rise_y, s)
+                     : cpb_original_product_pole(g[i], x0, y0, rise_x, rise_y, w, s);
+    else
+      z[i] = upright ? cpb_original_dist2(dist2, rise_x, rise_y, s)
+                     : cpb_original_dist2_pole(dist2, x0, y0, rise_x, rise_y, w, s);
+  }
 }
 
 static int number_fault(double value) {

@@ -248,25 +248,13 @@ static void do_block(void *arg, size_t block, size_t first, size_t count) {
   if (job->parts != NULL) job->parts[block] = cpb_twofold_value(part);
 }
 
-static double sum_in_order(const double *parts, size_t count) {
-  cpb_twofold total = {0, 0};
-  for (size_t i = 0; i < count; i++) cpb_twofold_add(&total, parts[i]);
-  return cpb_twofold_value(total);
-}
-
 /* The first faulty row of all three; within one row, its own fault comes before that of g. */
 static cpb_status report(const layer_job *job, const char *row, const char *out, cpb_error *error) {
   const cpb_first_fault *faults[] = {&job->row_fault, &job->g_fault, &job->out_fault};
   const char *names[] = {row, "g", out};
   int first = 0;
-  uint64_t least = UINT64_MAX;
-  for (int i = 0; i < 3; i++) {
-    uint64_t at = atomic_load(&faults[i]->key) / 8;
-    if (at < least) {
-      least = at;
-      first = i;
-    }
-  }
+  for (int i = 1; i < 3; i++)
+    if (atomic_load(&faults[i]->key) / 8 < atomic_load(&faults[first]->key) / 8) first = i;
   return cpb_first_fault_report(faults[first], names[first], error);
 }
 
@@ -315,7 +303,9 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
   cpb_first_fault_init(&job->g_fault);
   cpb_first_fault_init(&job->out_fault);
   cpb_blocks_run(&blocks, exec);
-  if (grad_t != NULL) *grad_t = sum_in_order(job->parts, count);
+  cpb_twofold total = {0, 0};
+  for (size_t i = 0; grad_t != NULL && i < count; i++) cpb_twofold_add(&total, job->parts[i]);
+  if (grad_t != NULL) *grad_t = cpb_twofold_value(total);
   free(job->parts);
   return report(job, row, out, error);
 }

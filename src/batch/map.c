@@ -8,7 +8,6 @@
 #include "core/rows.h"
 #include "core/sized.h"
 #include "geometry/regions.h"
-#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 #include "batch/map_object.h"
 
@@ -21,17 +20,11 @@ static cpb_status fail_coordinates(cpb_error *error, const char *argument, size_
 }
 
 static void translate(cpb_region *region, const double *by, double sign) {
-  if (by == NULL) return;
-  switch (region->kind) {
-  case CPB_BALL:
-  case CPB_COMPLEMENT:
-  case CPB_PUNCTURED:
+  if (by == NULL || region->kind == CPB_EMPTY || region->kind == CPB_EVERYTHING) return;
+  if (region->kind == CPB_HALFSPACE)
+    region->r += sign * cpb_loops_here()->dot(region->c, by, region->d);
+  else
     for (size_t i = 0; i < region->d; i++) region->c[i] += sign * by[i];
-    return;
-  case CPB_HALFSPACE: region->r += sign * cpb_loops_here()->dot(region->c, by, region->d); return;
-  case CPB_EMPTY:
-  case CPB_EVERYTHING: return;
-  }
 }
 
 static void reflect(const cpb_map *map, double *p) {
@@ -41,13 +34,10 @@ static void reflect(const cpb_map *map, double *p) {
   for (size_t i = 0; i < cols; i++) p[i] -= 2 * height * map->mirror[i];
 }
 
-static bool has_metric(const cpb_region *region) {
-  return region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT;
-}
-
 /* EINVAL unless the region's ellipsoids are those of the map's whitening. */
 static cpb_status check_metric(const cpb_map *map, const cpb_region *region, cpb_error *error) {
-  if (map->metric == NULL || !has_metric(region) || region->W == map->metric) return CPB_OK;
+  bool curved = region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT;
+  if (map->metric == NULL || !curved || region->W == map->metric) return CPB_OK;
   if (region->W == NULL)
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "under a whitened map only ellipsoids of its whitening are caps, got a region without W");
@@ -89,16 +79,6 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   return status;
 }
 
-/* The cap as seen by S at its pole, with p in `p` (d+1 numbers): complete, with the mirror undone. */
-static cpb_status cap_before_mirror(const cpb_map *map, const cpb_cap *cap, double *p, cpb_cap *before,
-                                    cpb_error *error) {
-  *before = *cap;
-  before->p = memcpy(p, cap->p, (cap->d + 1) * sizeof *p);
-  reflect(map, p);
-  if (!isnan(cap->sigma) && !isnan(cap->a)) return CPB_OK;
-  return cpb_cap_complete(before, map->pole, error);
-}
-
 static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, cpb_region *region,
                             cpb_error *error) {
   double s = map->options.s;
@@ -119,8 +99,11 @@ cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *re
   if (cap->d != d) return fail_coordinates(error, "cap", cap->d + 1, d + 1);
   double *numbers = malloc((2 * d + 1 + square) * sizeof *numbers);
   if (numbers == NULL) return cpb_fail_memory(error, "a cap of %zu coordinates", d + 1);
-  cpb_cap before;
-  cpb_status status = cap_before_mirror(map, cap, numbers, &before, error);
+  cpb_cap before = *cap; /* as seen by S at its pole: complete, with the mirror undone */
+  before.p = memcpy(numbers, cap->p, (d + 1) * sizeof *numbers);
+  reflect(map, before.p);
+  cpb_status status = CPB_OK;
+  if (isnan(cap->sigma) || isnan(cap->a)) status = cpb_cap_complete(&before, map->pole, error);
   if (status == CPB_OK) status = region_of(map, &before, numbers + d + 1, region, error);
   free(numbers);
   return status;
@@ -156,15 +139,11 @@ static cpb_ahead ahead_of(cpb_view rows, size_t steps) {
   return (cpb_ahead){rows.data, (const char *)rows.data + bytes, cpb_round_up(bytes / steps + 1, LINE)};
 }
 
-static size_t tiles_of(size_t rows, size_t d) {
-  size_t depths = cpb_round_up(d, CPB_PRODUCT_DEPTH) / CPB_PRODUCT_DEPTH;
-  return rows / CPB_TILE_ROWS * depths * (cpb_whiten_stride(d) / CPB_TILE_COLS);
-}
-
 void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, size_t count, double *x,
                      double *z, cpb_whiten_soon soon) {
   size_t stride = cpb_whiten_stride(d), rows = cpb_round_up(count, CPB_TILE_ROWS);
-  size_t tiles = tiles_of(rows, d);
+  size_t depths = cpb_round_up(d, CPB_PRODUCT_DEPTH) / CPB_PRODUCT_DEPTH;
+  size_t tiles = rows / CPB_TILE_ROWS * depths * (stride / CPB_TILE_COLS);
   cpb_ahead ahead[] = {ahead_of(soon.read, tiles), ahead_of(soon.written, tiles)};
   memset(x + count * stride, 0, (rows - count) * stride * sizeof *x);
   for (size_t column = 0; column < stride; column += CPB_TILE_COLS) {
@@ -182,8 +161,12 @@ void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, si
   }
 }
 
-double *cpb_whiten_room(size_t d) {
-  return aligned_alloc(64, 2 * CPB_WHITEN_ROWS * cpb_whiten_stride(d) * sizeof(double));
+bool cpb_whiten_blocks(size_t d, size_t first, size_t count, cpb_whiten_block *block, void *arg) {
+  double *room = aligned_alloc(64, 2 * CPB_WHITEN_ROWS * cpb_whiten_stride(d) * sizeof *room);
+  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
+    block(arg, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
+  free(room);
+  return room != NULL;
 }
 
 cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
@@ -231,10 +214,9 @@ static cpb_status check_options(const cpb_map_options *o, cpb_error *error) {
   return status;
 }
 
-static double length(const double *x, size_t n) { return sqrt(cpb_loops_here()->dot(x, x, n)); }
-
-static void divide(double *x, size_t n, double by) {
-  for (size_t i = 0; i < n; i++) x[i] /= by;
+static void normalise(double *x, size_t n) {
+  double length = sqrt(cpb_loops_here()->dot(x, x, n));
+  for (size_t i = 0; i < n; i++) x[i] /= length;
 }
 
 /* Zeros, aligned to 64 bytes; NULL without memory. */
@@ -275,14 +257,14 @@ static cpb_status make_mirror(cpb_map *map, cpb_error *error) {
   if (largest == 0)
     return cpb_fail(error, CPB_WHY_DOMAIN, "toward", "the direction to turn onto e must not be 0");
   for (size_t i = 0; i <= d; i++) normal[i] = map->options.toward[i] / largest;
-  divide(normal, d + 1, length(normal, d + 1));
+  normalise(normal, d + 1);
   double rest2 = cpb_loops_here()->dot(normal, normal, d), last = normal[d];
   if (rest2 == 0 && last > 0) { /* it is e already */
     map->mirror = NULL;
     return CPB_OK;
   }
   normal[d] = last > 0 ? -rest2 / (1 + last) : last - 1;
-  divide(normal, d + 1, length(normal, d + 1));
+  normalise(normal, d + 1);
   return CPB_OK;
 }
 
@@ -297,13 +279,10 @@ static cpb_status invert(size_t d, double *left, double *inverse, cpb_error *err
     if (value == 0 || !isfinite(1 / value))
       return cpb_fail(error, CPB_WHY_WHITENING_SINGULAR, "whiten",
                       "the whitening W must be invertible, but column %zu depends on the ones before", k);
-    for (size_t j = 0; j < d; j++) {
-      double kept = left[k * d + j];
-      left[k * d + j] = left[pivot * d + j] / value;
-      if (pivot != k) left[pivot * d + j] = kept;
-      kept = inverse[k * d + j];
-      inverse[k * d + j] = inverse[pivot * d + j] / value;
-      if (pivot != k) inverse[pivot * d + j] = kept;
+    for (size_t j = 0; j < 2 * d; j++) {
+      double *column = j < d ? left + j : inverse + j - d, kept = column[k * d];
+      column[k * d] = column[pivot * d] / value;
+      if (pivot != k) column[pivot * d] = kept;
     }
     for (size_t i = 0; i < d; i++) {
       double factor = left[i * d + k];
@@ -373,7 +352,7 @@ static bool allocate(cpb_map *map, const cpb_map_options *options) {
 
 static cpb_status fill(cpb_map *map, cpb_error *error) {
   size_t d = map->options.d;
-  if (map->pole != NULL) divide(map->pole, d + 1, length(map->pole, d + 1));
+  if (map->pole != NULL) normalise(map->pole, d + 1);
   cpb_status status = map->options.toward != NULL ? make_mirror(map, error) : CPB_OK;
   if (status != CPB_OK || map->whiten == NULL) return status;
   status = invert(d, map->metric, map->unwhiten, error);

@@ -1,5 +1,4 @@
 /* Applies a map to n rows on the caller's threads: by special loops for the plain S, else row by row. */
-#include <stdlib.h>
 
 #include "batch/map_object.h"
 #include "core/fail.h"
@@ -54,9 +53,9 @@ static void store_unwhitened(const application *a, cpb_out out, size_t first, do
   }
 }
 
-/* At most CPB_WHITEN_ROWS rows; `room` holds two blocks. The step of the sphere follows while they are in the
- * cache. */
-static void apply_whitened(const application *a, size_t first, size_t count, double *room) {
+/* The step of the sphere follows while the rows are in the cache. */
+static void apply_whitened(void *arg, size_t first, size_t count, double *room) {
+  const application *a = arg;
   const cpb_map *map = a->whiten;
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
   cpb_view in = cpb_view_slice(a->rows.in, first, count);
@@ -77,15 +76,10 @@ static void apply_whitened(const application *a, size_t first, size_t count, dou
 static void apply_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   application *a = arg;
-  if (a->whiten == NULL) {
+  if (a->whiten == NULL)
     apply_rows(a, cpb_view_slice(a->rows.in, first, count), cpb_out_slice(a->rows.out, first, count), first);
-    return;
-  }
-  double *room = cpb_whiten_room(a->whiten->options.d);
-  if (room == NULL) atomic_store(&a->no_memory, true);
-  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
-    apply_whitened(a, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
-  free(room);
+  else if (!cpb_whiten_blocks(a->whiten->options.d, first, count, apply_whitened, a))
+    atomic_store(&a->no_memory, true);
 }
 
 /* The loops implement T1 about a centre for which the result stays in range. */

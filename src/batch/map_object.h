@@ -102,7 +102,10 @@ cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out);
 void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, size_t count, double *x,
                      double *z, cpb_whiten_soon soon);
 
-/* Uninitialised space for two blocks, to be freed by the caller; NULL when out of memory. */
-double *cpb_whiten_room(size_t d);
+/* Processes at most CPB_WHITEN_ROWS rows; `room` holds two blocks. */
+typedef void cpb_whiten_block(void *arg, size_t first, size_t count, double *room);
+
+/* Calls it for the rows first .. first+count-1; false when out of memory. */
+bool cpb_whiten_blocks(size_t d, size_t first, size_t count, cpb_whiten_block *block, void *arg);
 
 #endif

@@ -57,7 +57,9 @@ static void store_antipole(const cpb_map_rows *rows, size_t row) {
   }
 }
 
-static row_sums sum_row(const cpb_map_rows *rows, size_t row, double factor, double *buffer) {
+/* largest: of |z_i|, or NULL. */
+static row_sums sum_row(const cpb_map_rows *rows, size_t row, double factor, double *buffer,
+                        double *largest) {
   size_t d = rows->map->options.d;
   const double *u = slope(rows->map);
   row_sums sums = {0, 0};
@@ -66,18 +68,9 @@ static row_sums sum_row(const cpb_map_rows *rows, size_t row, double factor, dou
     const double *z = centred_chunk(rows, row, offset, count, factor, buffer);
     sums.norm2 += rows->loops->dot(z, z, count);
     if (u != NULL) sums.along += rows->loops->dot(z, u + offset, count);
+    if (largest != NULL) largest_of(z, count, largest);
   }
   return sums;
-}
-
-static double largest_in_row(const cpb_map_rows *rows, size_t row, double *buffer) {
-  size_t d = rows->map->options.d;
-  double largest = 0;
-  for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(d, offset);
-    largest_of(centred_chunk(rows, row, offset, count, 1, buffer), count, &largest);
-  }
-  return largest;
 }
 
 void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
@@ -85,10 +78,11 @@ void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
   size_t d = map->options.d;
   double buffer[CPB_CHUNK], s = map->options.s, factor = 1;
   double w = map->pole != NULL ? map->pole[d] : 1;
-  row_sums sums = sum_row(rows, row, factor, buffer);
+  row_sums sums = sum_row(rows, row, factor, buffer, NULL);
   double k = map->pole != NULL ? sums.along / w : 0;
   if (!cpb_row_in_range(sums.norm2, k, s)) {
-    double largest = largest_in_row(rows, row, buffer);
+    double largest = 0;
+    sum_row(rows, row, 1, buffer, &largest);
     if (largest != largest) {
       cpb_map_fail_row(rows, row, CPB_FAULT_NAN);
       return;
@@ -99,7 +93,7 @@ void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
     }
     factor = cpb_unit_power(fmax(s, largest));
     s *= factor;
-    sums = sum_row(rows, row, factor, buffer);
+    sums = sum_row(rows, row, factor, buffer, NULL);
     k = map->pole != NULL ? sums.along / w : 0;
   }
   cpb_row_image image = cpb_embed_row(sums.norm2, k, w, s);

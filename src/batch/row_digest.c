@@ -17,11 +17,6 @@ static uint64_t fold(uint64_t x, uint64_t y) {
 
 static const uint64_t salt[2] = {0x243f6a8885a308d3, 0x13198a2e03707344};
 
-static void make_keys(cpb_row_digest *d) {
-  for (size_t side = 0; side < 2; side++)
-    for (size_t i = 0; i < CPB_DIGEST_LANES; i++) d->keys[side][i] = cpb_mix(salt[side] + i);
-}
-
 /* Adds the two numbers of a group, each of which depends on every sum and on the index of the group. */
 static void add_group(const cpb_row_digest *d, uint64_t number, const void *bytes, size_t count,
                       uint64_t total[2]) {
@@ -35,12 +30,6 @@ static void add_group(const cpb_row_digest *d, uint64_t number, const void *byte
   }
 }
 
-static size_t group_of(size_t row_bytes) {
-  size_t group = 1;
-  while (group < CPB_DIGEST_GROUP_MOST && group * row_bytes < CPB_DIGEST_GROUP_BYTES) group *= 2;
-  return group;
-}
-
 void cpb_row_digest_clear(cpb_row_digest *d) {
   for (size_t side = 0; side < 2; side++) atomic_store(&d->sums[side], 0);
   d->rest_rows = 0;
@@ -49,11 +38,13 @@ void cpb_row_digest_clear(cpb_row_digest *d) {
 cpb_status cpb_row_digest_begin(cpb_row_digest *d, cpb_dtype dtype, size_t cols, cpb_error *error) {
   cpb_row_digest_free(d);
   d->loops = cpb_loops_here();
-  make_keys(d);
+  for (size_t side = 0; side < 2; side++)
+    for (size_t i = 0; i < CPB_DIGEST_LANES; i++) d->keys[side][i] = cpb_mix(salt[side] + i);
   d->dtype = dtype;
   d->cols = cols;
   d->row_bytes = cols * cpb_dtype_size(dtype);
-  d->group = group_of(d->row_bytes);
+  d->group = 1;
+  while (d->group < CPB_DIGEST_GROUP_MOST && d->group * d->row_bytes < CPB_DIGEST_GROUP_BYTES) d->group *= 2;
   cpb_row_digest_clear(d);
   d->rest = malloc(d->group * d->row_bytes);
   return d->rest != NULL ? CPB_OK : cpb_fail_memory(error, "%zu rows of %zu columns", d->group, cols);

@@ -25,6 +25,10 @@ static inline int cpb_row_fault(const cpb_loops *loops, cpb_view view, size_t ro
   return fault;
 }
 
+/* cpb_check_view, and EROW for the first row with NaN or inf, before a call that visits the rows in another order. */
+cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
+                            cpb_error *error);
+
 /* Finite numbers from this one on become inf in the output's type. */
 static inline double cpb_out_limit(cpb_dtype dtype) { return dtype == CPB_F32 ? 0x1.ffffffp127 : INFINITY; }
 

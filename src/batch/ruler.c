@@ -40,33 +40,25 @@ static void offset_chunk(const cpb_ruler *ruler, size_t row, size_t offset, size
   ruler->loops->axpby(unit, x, ruler->c == NULL ? 0 : -ruler->sign * unit, c, z, count);
 }
 
-static bool has_direct_loop(const cpb_ruler *ruler) {
-  return ruler->c != NULL && ruler->sign > 0 && ruler->loops->rows_dist2[ruler->x.dtype] != NULL;
-}
-
-/* |x-c| by a loop that reads rows of this type directly; same bits as by chunks. */
-static void direct_lengths(const cpb_ruler *ruler, size_t row, size_t count, double *lengths) {
-  cpb_view x = ruler->x;
-  const char *first = (const char *)x.data + row * x.stride * cpb_dtype_size(x.dtype);
-  ruler->loops->rows_dist2[x.dtype](first, x.stride, count, x.cols, ruler->c, lengths);
-  for (size_t i = 0; i < count; i++) lengths[i] = sqrt(lengths[i]);
+/* The sum of <x,with>, |x-with|^2 or |x+with|^2 over the chunks of a row; with NULL: x itself. */
+static double row_sum(const cpb_ruler *ruler, double (*of)(const double *, const double *, size_t),
+                      size_t row, const double *with) {
+  double sum = 0, buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(ruler->x.cols, offset);
+    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
+    sum += of(x, with == NULL ? x : with + offset, count);
+  }
+  return sum;
 }
 
 static double round_length(const cpb_ruler *ruler, size_t row) {
-  double sum = 0, buffer[CPB_CHUNK];
   const cpb_loops *loops = ruler->loops;
-  if (has_direct_loop(ruler)) {
-    direct_lengths(ruler, row, 1, &sum);
-    return sum;
-  }
-  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    const double *x = cpb_row_chunk(loops, ruler->x, row, offset, count, buffer);
-    sum += ruler->c == NULL  ? loops->dot(x, x, count)
-           : ruler->sign > 0 ? loops->dist2(x, ruler->c + offset, count)
-                             : loops->sum2(x, ruler->c + offset, count);
-  }
-  return sqrt(sum);
+  return sqrt(row_sum(ruler,
+                      ruler->c == NULL  ? loops->dot
+                      : ruler->sign > 0 ? loops->dist2
+                                        : loops->sum2,
+                      row, ruler->c));
 }
 
 /* The sums of the loops, in the same order, with unbounded exponents. */
@@ -158,15 +150,13 @@ static int row_exponent(const cpb_ruler *ruler, size_t row) {
   return exponent < MOST ? exponent : MOST;
 }
 
-static double careful_length(const cpb_ruler *ruler, size_t row) {
-  if (is_round(ruler)) return cpb_wide_round(cpb_wide_root(wide_sum(ruler, NULL, row)));
-  int exponent = row_exponent(ruler, row);
-  return ldexp(length_in(ruler, row, true, exponent), exponent);
-}
-
 void cpb_ruler_lengths(const cpb_ruler *ruler, size_t first, size_t count, double *lengths) {
-  if (is_round(ruler) && has_direct_loop(ruler)) {
-    direct_lengths(ruler, first, count, lengths);
+  cpb_view x = ruler->x;
+  if (is_round(ruler) && ruler->c != NULL && ruler->sign > 0 && ruler->loops->rows_dist2[x.dtype] != NULL) {
+    const char *start = (const char *)x.data + first * x.stride * cpb_dtype_size(x.dtype);
+    ruler->loops->rows_dist2[x.dtype](start, x.stride, count, x.cols, ruler->c,
+                                      lengths); /* same bits as by chunks */
+    for (size_t i = 0; i < count; i++) lengths[i] = sqrt(lengths[i]);
     return;
   }
   for (size_t i = 0; i < count; i++)
@@ -184,7 +174,9 @@ int cpb_ruler_length_known(const cpb_ruler *ruler, size_t row, double known, dou
   if (in_range(*length * *length)) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
   if (fault != 0) return fault;
-  *length = careful_length(ruler, row);
+  int exponent = is_round(ruler) ? 0 : row_exponent(ruler, row);
+  *length = is_round(ruler) ? cpb_wide_round(cpb_wide_root(wide_sum(ruler, NULL, row)))
+                            : ldexp(length_in(ruler, row, true, exponent), exponent);
   return isfinite(*length) ? 0 : CPB_FAULT_RANGE;
 }
 
@@ -196,18 +188,8 @@ int cpb_ruler_wide_length(const cpb_ruler *ruler, size_t row, cpb_wide *length) 
   return fault;
 }
 
-static double plain_product(const cpb_ruler *ruler, const double *n, size_t row) {
-  double sum = 0, buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < ruler->x.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(ruler->x.cols, offset);
-    const double *x = cpb_row_chunk(ruler->loops, ruler->x, row, offset, count, buffer);
-    sum += ruler->loops->dot(x, n + offset, count);
-  }
-  return sum;
-}
-
 int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, double *value, bool *below) {
-  *value = plain_product(ruler, n, row);
+  *value = row_sum(ruler, ruler->loops->dot, row, n);
   *below = *value < 0;
   if (in_range(fabs(*value))) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);
@@ -219,7 +201,7 @@ int cpb_ruler_product(const cpb_ruler *ruler, const double *n, size_t row, doubl
 }
 
 int cpb_ruler_cosine(const cpb_ruler *ruler, const double *n, size_t row, double *value) {
-  double product = plain_product(ruler, n, row), length = round_length(ruler, row);
+  double product = row_sum(ruler, ruler->loops->dot, row, n), length = round_length(ruler, row);
   *value = product / length;
   if (in_range(fabs(product)) && in_range(length * length)) return 0;
   int fault = cpb_row_fault(ruler->loops, ruler->x, row);

@@ -1,6 +1,5 @@
 /* Membership of rows in caps and regions, by one formula: the points of a cap are those within a
  * chord of p, so a cap is scored as the ball (p, chord) of R^(d+1), T3. */
-#include "batch/check_finite.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "core/fail.h"
-#include "geometry/lift.h"
+#include "geometry/regions.h"
 #include "geometry/vector.h"
 
 typedef struct score_job {
@@ -42,27 +41,21 @@ static int score_plane(const score_job *job, size_t row, double *score) {
   return fault;
 }
 
-/* rho; `known`: its value, or NULL */
-static int length_of(const score_job *job, size_t row, const double *known, double *rho) {
-  return known == NULL ? cpb_ruler_length(&job->ruler, row, rho)
-                       : cpb_ruler_length_known(&job->ruler, row, *known, rho);
-}
-
+/* known: |W(x-c)| of the row, or NULL */
 static int score_row(const score_job *job, size_t row, const double *known, double *score) {
   double rho;
-  int fault;
+  int fault = 0;
+  if (job->kind == CPB_BALL || job->kind == CPB_COMPLEMENT || job->kind == CPB_PUNCTURED)
+    fault = known == NULL ? cpb_ruler_length(&job->ruler, row, &rho)
+                          : cpb_ruler_length_known(&job->ruler, row, *known, &rho);
   switch (job->kind) {
   case CPB_BALL:
   case CPB_COMPLEMENT:
-    fault = length_of(job, row, known, &rho);
     *score = (job->kind == CPB_BALL ? difference_of_squares(job->r, rho, job->weight)
                                     : difference_of_squares(rho, job->r, job->weight)) +
              job->shift;
     break;
-  case CPB_PUNCTURED:
-    fault = length_of(job, row, known, &rho);
-    *score = rho * rho;
-    break;
+  case CPB_PUNCTURED: *score = rho * rho; break;
   case CPB_HALFSPACE: fault = score_plane(job, row, score); break;
   case CPB_EMPTY: *score = -INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
   default: *score = INFINITY; return cpb_row_fault(job->ruler.loops, job->ruler.x, row);
@@ -71,20 +64,18 @@ static int score_row(const score_job *job, size_t row, const double *known, doub
   return fault != 0 ? fault : fits ? 0 : CPB_FAULT_RANGE;
 }
 
-/* A negative score stays negative in f32. */
-static double keep_sign(double score, cpb_dtype dtype) {
-  return dtype == CPB_F32 && score < 0 && (float)score == 0 ? -(double)FLT_TRUE_MIN : score;
-}
-
 static void store_score(score_job *job, size_t row, const double *known) {
   double score;
   int fault = score_row(job, row, known, &score);
   if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-  cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : keep_sign(score, job->scores.dtype));
+  if (job->scores.dtype == CPB_F32 && score < 0 && (float)score == 0)
+    score = -(double)FLT_TRUE_MIN; /* keeps its sign */
+  cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : score);
 }
 
-/* Scores at most CPB_WHITEN_ROWS rows by |W(x-c)|; `room` holds two blocks. */
-static void score_whitened(score_job *job, size_t first, size_t count, double *room) {
+/* Scores rows by |W(x-c)|. */
+static void score_whitened(void *arg, size_t first, size_t count, double *room) {
+  score_job *job = arg;
   const cpb_loops *loops = job->ruler.loops;
   size_t d = job->ruler.x.cols, stride = cpb_whiten_stride(d);
   double *z = room + CPB_WHITEN_ROWS * stride;
@@ -101,23 +92,17 @@ static void score_whitened(score_job *job, size_t first, size_t count, double *r
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   score_job *job = argument;
-  if (job->columns == NULL) {
+  if (job->columns == NULL)
     for (size_t row = first; row < first + count; row++) store_score(job, row, NULL);
-    return;
-  }
-  double *room = cpb_whiten_room(job->ruler.x.cols);
-  if (room == NULL) atomic_store(&job->no_memory, true);
-  for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
-    score_whitened(job, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
-  free(room);
+  else if (!cpb_whiten_blocks(job->ruler.x.cols, first, count, score_whitened, job))
+    atomic_store(&job->no_memory, true);
 }
 
 static cpb_status run(score_job *job, const char *name, const cpb_exec *exec, cpb_error *error) {
   size_t rows = cpb_blocks_rows(job->ruler.x.cols);
   if (job->columns != NULL) rows = cpb_round_up(rows, CPB_WHITEN_ROWS);
-  cpb_blocks blocks = {job->ruler.x.rows, rows, score_block, job};
   cpb_first_fault_init(&job->fault);
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){job->ruler.x.rows, rows, score_block, job}, exec);
   if (atomic_load(&job->no_memory))
     return cpb_fail_memory(error, "a block of rows of %zu numbers", job->ruler.x.cols);
   return cpb_first_fault_report(&job->fault, name, error);

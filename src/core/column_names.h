@@ -6,8 +6,7 @@
 
 #include "capball/view.h"
 
-/* Copies `count` names, a NULL name as ""; the copy of NULL is NULL. Returns false, with *copy = NULL, when out of
- * memory. */
+/* Copies `count` names, a NULL name as ""; the copy of NULL is NULL. False, and *copy = NULL, when out of memory. */
 bool cpb_column_names_copy(const char *const *names, size_t count, const char *const **copy);
 
 void cpb_column_names_free(const char *const *names); /* NULL is allowed */

@@ -69,22 +69,18 @@ static bool print_with(const type *t, char *to, double value, int digits) {
 
 /* Counts down from the maximum: most numbers need it, and if N digits are not enough, fewer are not either. */
 static size_t print_fewest(const type *t, char *to, double value) {
+  locale_t before = enter_c_locale();
   char shorter[CPB_DIGITS_ROOM];
   int digits = t->most, least = fabs(value) < t->least_normal ? 1 : t->sure;
   for (; digits > least && print_with(t, shorter, value, digits - 1); digits--) strcpy(to, shorter);
-  return digits == t->most ? print(to, value, digits) : strlen(to);
-}
-
-static size_t print_in_c(const type *t, char *to, double value) {
-  locale_t before = enter_c_locale();
-  size_t length = print_fewest(t, to, value);
+  size_t length = digits == t->most ? print(to, value, digits) : strlen(to);
   uselocale(before);
   return length;
 }
 
-size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_in_c(&f64, to, value); }
+size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_fewest(&f64, to, value); }
 
-size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_in_c(&f32, to, (double)value); }
+size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_fewest(&f32, to, (double)value); }
 
 size_t cpb_digits_rounded(char to[CPB_DIGITS_ROOM], double value, int digits) {
   locale_t before = enter_c_locale();

@@ -33,9 +33,9 @@ void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size) {
 
 void *cpb_memory_lines(cpb_memory *memory, size_t count, size_t size) {
   enum { LINE = 64 };
-  size_t lines = fits(count, size) ? count * size / LINE + 2 : 0; /* the first holds the block */
+  size_t lines = fits(count, size) ? count * size / LINE + 3 : 0; /* the first holds the block */
   block *made = lines > 0 ? aligned_alloc(LINE, lines * LINE) : NULL;
-  return enter(memory, made) != NULL ? (char *)made + LINE : NULL;
+  return enter(memory, made) != NULL ? memset((char *)made + LINE, 0, (lines - 1) * LINE) : NULL;
 }
 
 void cpb_memory_free(cpb_memory *memory) {

@@ -15,7 +15,7 @@ typedef struct cpb_memory {
 void *cpb_memory_take(cpb_memory *memory, size_t count, size_t size);
 /* The same, all bytes 0. */
 void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size);
-/* The same as cpb_memory_take, aligned to 64 bytes. */
+/* The same, aligned to 64 bytes and one cache line longer. */
 void *cpb_memory_lines(cpb_memory *memory, size_t count, size_t size);
 /* A copy; NULL of NULL, and of no elements. */
 void *cpb_memory_copy(cpb_memory *memory, const void *from, size_t count, size_t size);

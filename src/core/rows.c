@@ -136,16 +136,12 @@ cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
   return source->view.rows == 0 ? CPB_OK : cpb_check_view(source->view, "x", source->cols, error);
 }
 
-/* About 4 Mi elements: enough work for all threads, little enough to report progress in between. */
-static size_t rows_of_a_block(size_t cols) {
-  enum { ELEMENTS = 1 << 22, STEP = 4096 };
-  size_t rows = ELEMENTS / (cols == 0 ? 1 : cols) / STEP * STEP;
-  return rows == 0 ? STEP : rows;
-}
-
 cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error) {
+  /* about 4 Mi elements: enough work for all threads, little enough to report progress in between */
+  enum { ELEMENTS = 1 << 22, STEP = 4096 };
   (void)error;
-  size_t left = source->view.rows - source->at, most = rows_of_a_block(source->cols);
+  size_t steps = ELEMENTS / (source->cols == 0 ? 1 : source->cols) / STEP;
+  size_t left = source->view.rows - source->at, most = steps == 0 ? STEP : steps * STEP;
   *block = cpb_view_slice(source->view, source->at, left < most ? left : most);
   source->at += block->rows;
   return CPB_OK;

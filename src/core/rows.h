@@ -25,8 +25,7 @@ cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const 
 /* True when `out` is exactly the rows of `in`: same memory, dtype and stride. */
 bool cpb_same_rows(cpb_view in, cpb_out out);
 
-/* EINVAL or ESHAPE unless the source can be read: it has both functions, columns, and any view agrees with its
- * rows. */
+/* EINVAL or ESHAPE unless it has both functions, columns, and a view, if any, that agrees with its rows. */
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error);
 
 double cpb_half_to_double(uint16_t half);

@@ -23,8 +23,7 @@ void cpb_sized_init(void *to, size_t size, const void *defaults, size_t known) {
 }
 
 cpb_status cpb_sized_check(const void *to, const char *name, cpb_error *error) {
-  /* the size of every struct that begins with a size is a multiple of sizeof(size_t): others would end inside a
-   * member */
+  /* such structs are multiples of sizeof(size_t): other sizes would end inside a member */
   if (to == NULL || (size_of(to) >= sizeof(size_t) && size_of(to) % sizeof(size_t) == 0)) return CPB_OK;
   return cpb_fail(error, CPB_WHY_SIZE_NONE, name,
                   "%s has size %zu: set it to sizeof, as an _init function does", name, size_of(to));

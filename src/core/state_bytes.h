@@ -81,8 +81,7 @@ typedef enum cpb_state_type {
   CPB_STATE_FINITE /* double, must be finite */
 } cpb_state_type;
 
-/* Where the values are: in the struct, or in an array that it points to, one (of 8 bytes) or n (doubles) per
- * record. */
+/* The values are in the struct, or in an array that it points to: one (of 8 bytes) or n (doubles) per record. */
 typedef enum cpb_state_place { CPB_STATE_HERE, CPB_STATE_EACH, CPB_STATE_ROWS } cpb_state_place;
 
 typedef struct cpb_state_member {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zeroed memory aligned to a cache line, one line longer than requested; NULL when out of memory. Release with
- * free(). */
+/* Zeros aligned to a cache line, one line more than requested; NULL when out of memory. Release with free(). */
 static inline void *cpb_zero_lines(size_t count, size_t size) {
   if (count > SIZE_MAX / 2 / size) return NULL;
   size_t bytes = (count * size + 63) / 64 * 64 + 64;

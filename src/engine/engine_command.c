@@ -19,25 +19,29 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "io/file_fail.h"
+#include "io/input.h"
 #include "parallel/tell.h"
 
 enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
 
 static const char DESK[] = "capball-engine-";
 
-/* The working directory of one question; `lock` is released when the process that holds it ends. */
+enum { BASE, QUERIES, IDS, TIMES, SAID, FILES };
+static const char *const file_names[FILES] = {"base.npy", "queries.npy", "ids.npy", "times", "said"};
+
+/* One question, and its working directory; `lock` is released when the process that holds it ends. */
 typedef struct desk {
+  const cpb_engine_command *of;
+  const cpb_engine_question *q;
+  const cpb_exec *exec;
+  cpb_error *error; /* not NULL: set if one of the functions below returns false */
+  double began;
   int lock;
-  char folder[PATH_ROOM - 32];
-  char base[PATH_ROOM], queries[PATH_ROOM], ids[PATH_ROOM], times[PATH_ROOM], said[PATH_ROOM];
+  char folder[PATH_ROOM - 32], file[FILES][PATH_ROOM];
 } desk;
 
-static void name_files(desk *at) {
-  snprintf(at->base, sizeof at->base, "%s/base.npy", at->folder);
-  snprintf(at->queries, sizeof at->queries, "%s/queries.npy", at->folder);
-  snprintf(at->ids, sizeof at->ids, "%s/ids.npy", at->folder);
-  snprintf(at->times, sizeof at->times, "%s/times", at->folder);
-  snprintf(at->said, sizeof at->said, "%s/said", at->folder);
+static bool refuse_errno(const desk *at, const char *path, const char *verb) {
+  return cpb_file_fail_errno(at->error, path, verb) == CPB_OK;
 }
 
 static void empty_folder(int folder);
@@ -99,7 +103,7 @@ static void clear_litter(const char *room) {
 }
 
 /* Between creation and locking, another process may have removed it as abandoned. */
-static cpb_status open_desk(desk *at, cpb_error *error) {
+static bool open_desk(desk *at) {
   enum { TRIES = 8 };
   const char *room = getenv("TMPDIR");
   if (room == NULL || *room != '/' || strlen(room) > sizeof at->folder - 32) room = "/tmp";
@@ -107,14 +111,15 @@ static cpb_status open_desk(desk *at, cpb_error *error) {
   for (int i = 0; i < TRIES; i++) {
     snprintf(at->folder, sizeof at->folder, "%s/%sXXXXXX", room, DESK);
     if (mkdtemp(at->folder) == NULL) break;
-    name_files(at);
-    if (lock_desk(at, true)) return CPB_OK;
+    for (int k = 0; k < FILES; k++)
+      snprintf(at->file[k], sizeof at->file[k], "%s/%s", at->folder, file_names[k]);
+    if (lock_desk(at, true)) return true;
     rmdir(at->folder);
   }
-  return cpb_file_fail_errno(error, room, "make a directory in it");
+  return refuse_errno(at, room, "make a directory in it");
 }
 
-static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) {
+static bool write_rows(const desk *at, const char *path, cpb_view rows) {
   cpb_writer_options options;
   cpb_writer *writer = NULL;
   cpb_writer_options_init(&options, sizeof options);
@@ -122,11 +127,11 @@ static cpb_status write_rows(const char *path, cpb_view rows, cpb_error *error) 
   options.dtype = rows.dtype;
   options.cols = rows.cols;
   options.rows = rows.rows;
-  cpb_status status = cpb_writer_open(path, &options, &writer, error);
-  if (status == CPB_OK) status = cpb_writer_append(writer, rows, error);
-  if (status == CPB_OK) status = cpb_writer_commit(writer, error);
+  bool done = cpb_writer_open(path, &options, &writer, at->error) == CPB_OK &&
+              cpb_writer_append(writer, rows, at->error) == CPB_OK &&
+              cpb_writer_commit(writer, at->error) == CPB_OK;
   cpb_writer_free(writer);
-  return status;
+  return done;
 }
 
 /* ---- the command line ---- */
@@ -158,21 +163,21 @@ static void fill_in(FILE *to, const char *command, const word words[WORDS]) {
   }
 }
 
-static char *command_line(const char *command, const desk *at, const cpb_engine_question *q) {
+static char *command_line(const desk *at) {
   char k[32], seed[32], *line = NULL;
   size_t length = 0;
-  snprintf(k, sizeof k, "%zu", q->count);
-  snprintf(seed, sizeof seed, "%llu", (unsigned long long)q->seed);
-  const word words[WORDS] = {{"{base}", at->base},
-                             {"{queries}", at->queries},
+  snprintf(k, sizeof k, "%zu", at->q->count);
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)at->q->seed);
+  const word words[WORDS] = {{"{base}", at->file[BASE]},
+                             {"{queries}", at->file[QUERIES]},
                              {"{k}", k},
-                             {"{ids}", at->ids},
-                             {"{metric}", cpb_metric_name(q->metric)},
+                             {"{ids}", at->file[IDS]},
+                             {"{metric}", cpb_metric_name(at->q->metric)},
                              {"{seed}", seed},
-                             {"{times}", at->times}};
+                             {"{times}", at->file[TIMES]}};
   FILE *to = open_memstream(&line, &length);
   if (to == NULL) return NULL;
-  fill_in(to, command, words);
+  fill_in(to, at->of->command, words);
   if (fclose(to) != 0) {
     free(line);
     return NULL;
@@ -181,12 +186,6 @@ static char *command_line(const char *command, const desk *at, const cpb_engine_
 }
 
 /* ---- running it ---- */
-
-static double now(void) {
-  struct timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
 
 /* In its own process group, so that its children can be ended with it. */
 static pid_t start(const char *line, const char *said) {
@@ -211,42 +210,29 @@ static void put_end_to(pid_t child) {
   }
 }
 
-/* One question: when it began, and its time limit. */
-typedef struct time_limit {
-  double begin, timeout; /* timeout 0: never */
-} time_limit;
-
-static cpb_status check_time(const time_limit *limit, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_exec_tell(exec, 0, error);
-  double taken = now() - limit->begin;
-  if (status != CPB_OK || limit->timeout == 0 || taken <= limit->timeout) return status;
-  return cpb_fail_domain(error, "timeout", taken, "the engine must end within %g seconds", limit->timeout);
+static bool check_time(const desk *at) {
+  if (cpb_exec_tell(at->exec, 0, at->error) != CPB_OK) return false;
+  double taken = cpb_seconds_now() - at->began, most = at->of->timeout; /* 0: never */
+  return most == 0 || taken <= most ||
+         cpb_fail_domain(at->error, "timeout", taken, "the engine must end within %g seconds", most) ==
+             CPB_OK;
 }
 
-static cpb_status wait_for(pid_t child, const time_limit *limit, int *ended, const cpb_exec *exec,
-                           cpb_error *error) {
-  for (struct timespec nap = {0, 2000000};;
+static bool wait_for(const desk *at, pid_t child, int *ended) {
+  for (struct timespec nap = {0, 2000000}; waitpid(child, ended, WNOHANG) != child;
        nap.tv_nsec = nap.tv_nsec < 50000000 ? 2 * nap.tv_nsec : 50000000) {
-    pid_t done = waitpid(child, ended, WNOHANG);
-    if (done == child) return CPB_OK;
-    cpb_status status = check_time(limit, exec, error);
-    if (status != CPB_OK) {
+    if (!check_time(at)) {
       put_end_to(child);
-      return status;
+      return false;
     }
     nanosleep(&nap, NULL);
   }
-}
-
-static bool is_regular(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+  return true;
 }
 
 /* NULL unless it is a regular file: opening a FIFO would block until it has a writer. */
-static FILE *open_regular(const char *path) { return is_regular(path) ? fopen(path, "r") : NULL; }
+static FILE *open_regular(const char *path) { return cpb_is_regular(path) ? fopen(path, "r") : NULL; }
 
-/* The last line of the command's output. */
 static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
   FILE *from = open_regular(path);
@@ -261,77 +247,79 @@ static void last_words(const char *path, char *line, size_t room) {
     if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
 }
 
-static cpb_status judge_end(int ended, const desk *at, cpb_error *error) {
+static bool judge_end(const desk *at, int ended) {
   char said[160];
-  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return CPB_OK;
-  last_words(at->said, said, sizeof said);
-  const char *what = WIFEXITED(ended) ? "exit code" : "signal";
-  return cpb_fail_count(error, "command", (uint64_t)(WIFEXITED(ended) ? WEXITSTATUS(ended) : WTERMSIG(ended)),
+  bool exited = WIFEXITED(ended);
+  if (exited && WEXITSTATUS(ended) == 0) return true;
+  last_words(at->file[SAID], said, sizeof said);
+  return cpb_fail_count(at->error, "command", (uint64_t)(exited ? WEXITSTATUS(ended) : WTERMSIG(ended)),
                         "the engine failed%s%s: its %s must be 0", said[0] != 0 ? " and said \"" : "",
-                        said[0] != 0 ? strcat(said, "\"") : "", what);
+                        said[0] != 0 ? strcat(said, "\"") : "", exited ? "exit code" : "signal") == CPB_OK;
 }
 
 /* ---- its answer ---- */
 
-static cpb_status check_id(const cpb_engine_question *q, size_t query, double id, const uint64_t *before,
-                           size_t found, cpb_error *error) {
-  if (!(id >= 0 && id < (double)q->rows.rows && id == floor(id)))
-    return cpb_fail_domain(error, "ids", id,
+static bool check_id(const desk *at, size_t query, double id, const uint64_t *before, size_t found) {
+  size_t rows = at->q->rows.rows;
+  if (!(id >= 0 && id < (double)rows && id == floor(id)))
+    return cpb_fail_domain(at->error, "ids", id,
                            "the engine's answer to query %zu must be rows 0 .. %zu, or -1 after the last",
-                           query, q->rows.rows - 1);
+                           query, rows - 1) == CPB_OK;
   for (size_t i = 0; i < found; i++)
     if (before[i] == (uint64_t)id)
-      return cpb_fail_domain(error, "ids", id, "the engine must name a row once for query %zu", query);
-  return CPB_OK;
+      return cpb_fail_domain(at->error, "ids", id, "the engine must name a row once for query %zu", query) ==
+             CPB_OK;
+  return true;
 }
 
-static cpb_status take_query(const cpb_engine_question *q, cpb_view answers, size_t row, size_t query,
-                             uint64_t *ids, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  size_t found = 0;
-  for (size_t i = 0; i < q->count; i++) ids[i] = CPB_NO_ROW;
-  for (size_t i = 0; i < q->count && status == CPB_OK; i++) {
+static bool take_query(const desk *at, cpb_view answers, size_t row, size_t query, uint64_t *ids) {
+  size_t found = 0, count = at->q->count;
+  for (size_t i = 0; i < count; i++) ids[i] = CPB_NO_ROW;
+  for (size_t i = 0; i < count; i++) {
     double id = cpb_view_at(answers, row, i);
     if (id == -1) continue;
-    status = check_id(q, query, id, ids, found, error);
-    if (status == CPB_OK) ids[found++] = (uint64_t)id;
+    if (!check_id(at, query, id, ids, found)) return false;
+    ids[found++] = (uint64_t)id;
   }
-  return status;
+  return true;
 }
 
-static cpb_status check_shape(const cpb_engine_question *q, cpb_reader *reader, cpb_error *error) {
+static bool check_shape(const desk *at, cpb_reader *reader) {
   cpb_file_info info = cpb_reader_info(reader);
-  if (info.cols < q->count)
-    return cpb_fail_count(error, "ids", info.cols, "the engine must give %zu ids per query", q->count);
-  if (info.rows != q->queries.rows)
-    return cpb_fail_count(error, "ids", info.rows, "the engine must answer %zu queries", q->queries.rows);
-  return CPB_OK;
+  size_t count = at->q->count, queries = at->q->queries.rows;
+  cpb_status status =
+      info.cols < count
+          ? cpb_fail_count(at->error, "ids", info.cols, "the engine must give %zu ids per query", count)
+      : info.rows != queries
+          ? cpb_fail_count(at->error, "ids", info.rows, "the engine must answer %zu queries", queries)
+          : CPB_OK;
+  return status == CPB_OK;
 }
 
-static cpb_status read_answers(const cpb_engine_question *q, const desk *at, const time_limit *limit,
-                               uint64_t *ids, const cpb_exec *exec, cpb_error *error) {
+static bool open_answers(const desk *at, cpb_reader **reader) {
+  const char *wanted = !cpb_is_regular(at->file[IDS]) ? "one file of ids, {ids}: a regular file"
+                       : cpb_reader_open(at->file[IDS], NULL, reader, NULL) != CPB_OK
+                           ? "an npy file of whole numbers to {ids}: readable rows"
+                           : NULL;
+  return wanted == NULL || cpb_fail_count(at->error, "ids", 0, "the engine must write %s", wanted) == CPB_OK;
+}
+
+static bool read_answers(const desk *at, uint64_t *ids) {
   cpb_reader *reader = NULL;
-  if (!is_regular(at->ids))
-    return cpb_fail_count(error, "ids", 0, "the engine must write one file of ids, {ids}: a regular file");
-  cpb_error why;
-  cpb_status status = cpb_reader_open(at->ids, NULL, &reader, &why);
-  if (status != CPB_OK)
-    return cpb_fail_count(error, "ids", 0,
-                          "the engine must write an npy file of whole numbers to {ids}: readable rows");
-  if (status == CPB_OK) status = check_shape(q, reader, error);
-  for (size_t query = 0; status == CPB_OK && query < q->queries.rows;) {
+  bool done = open_answers(at, &reader) && check_shape(at, reader);
+  for (size_t query = 0; done && query < at->q->queries.rows;) {
     cpb_view block;
-    status = cpb_reader_next(reader, 4096, &block, error);
-    for (size_t i = 0; status == CPB_OK && i < block.rows; i++, query++)
-      status = take_query(q, block, i, query, ids + query * q->count, error);
-    if (status == CPB_OK) status = check_time(limit, exec, error);
+    done = cpb_reader_next(reader, 4096, &block, at->error) == CPB_OK;
+    for (size_t i = 0; done && i < block.rows; i++, query++)
+      done = take_query(at, block, i, query, ids + query * at->q->count);
+    done = done && check_time(at);
   }
   cpb_reader_free(reader);
-  return status;
+  return done;
 }
 
 static void read_times(const desk *at, cpb_engine_cost *cost) {
-  FILE *from = open_regular(at->times);
+  FILE *from = open_regular(at->file[TIMES]);
   cost->build = cost->query = NAN;
   cost->bytes = 0;
   if (from == NULL) return;
@@ -340,33 +328,30 @@ static void read_times(const desk *at, cpb_engine_cost *cost) {
   fclose(from);
 }
 
-static cpb_status run(const cpb_engine_command *of, const desk *at, const cpb_engine_question *q,
-                      uint64_t *ids, cpb_engine_cost *cost, const cpb_exec *exec, cpb_error *error) {
+static bool run(desk *at, uint64_t *ids, cpb_engine_cost *cost) {
   int ended = 0;
-  char *line = command_line(of->command, at, q);
-  if (line == NULL) return cpb_fail_memory(error, "a command");
-  const time_limit limit = {now(), of->timeout};
-  pid_t child = start(line, at->said);
+  char *line = command_line(at);
+  if (line == NULL) return cpb_fail_memory(at->error, "a command") == CPB_OK;
+  at->began = cpb_seconds_now();
+  pid_t child = start(line, at->file[SAID]);
   free(line);
-  if (child < 0) return cpb_file_fail_errno(error, of->command, "start it");
-  cpb_status status = wait_for(child, &limit, &ended, exec, error);
-  cost->seconds = now() - limit.begin;
-  if (status == CPB_OK) status = judge_end(ended, at, error);
-  if (status == CPB_OK) status = read_answers(q, at, &limit, ids, exec, error);
-  if (status == CPB_OK) read_times(at, cost);
-  return status;
+  if (child < 0) return refuse_errno(at, at->of->command, "start it");
+  bool waited = wait_for(at, child, &ended);
+  cost->seconds = cpb_seconds_now() - at->began;
+  if (!waited || !judge_end(at, ended) || !read_answers(at, ids)) return false;
+  read_times(at, cost);
+  return true;
 }
 
 static cpb_status ask(void *self, const cpb_engine_question *q, uint64_t *ids, cpb_engine_cost *cost,
                       const cpb_exec *exec, cpb_error *error) {
-  desk at;
-  cpb_status status = open_desk(&at, error);
-  if (status != CPB_OK) return status;
-  status = write_rows(at.base, q->rows, error);
-  if (status == CPB_OK) status = write_rows(at.queries, q->queries, error);
-  if (status == CPB_OK) status = run(self, &at, q, ids, cost, exec, error);
+  cpb_error unused;
+  desk at = {.of = self, .q = q, .exec = exec, .error = error != NULL ? error : &unused};
+  if (!open_desk(&at)) return at.error->status;
+  bool done = write_rows(&at, at.file[BASE], q->rows) && write_rows(&at, at.file[QUERIES], q->queries) &&
+              run(&at, ids, cost);
   clear_desk(&at);
-  return status;
+  return done ? CPB_OK : at.error->status;
 }
 
 cpb_status cpb_engine_from_command(const cpb_engine_command *command, cpb_engine_calls *engine,

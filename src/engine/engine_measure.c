@@ -3,23 +3,179 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
+#include "capball/map.h"
 #include "core/fail.h"
+#include "core/median.h"
+#include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "engine/engine_trial.h"
+#include "engine/engine_input.h"
 #include "parallel/tell.h"
 #include "recommend/recipe.h"
 #include "scale/row_sample.h"
 
-enum { RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
-enum {
-  TRIALS = CPB_TRIAL_FORMS * (WAYS + RIVALS + SCALES) + 2
-}; /* one is asked twice, one under other seeds */
+enum { FORMS = 4, RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
+enum { TRIALS = FORMS * (WAYS + RIVALS + SCALES) + 2 }; /* one is asked twice, one under other seeds */
 
 /* Behind the best of the first round by more than this share of the true neighbours. Small rounds are easy, so a
  * smaller deficit may still be made up. */
 static const double FAR = 0.2;
+
+/* ---- one index, queried in all query forms at once ---- */
+
+/* Rows, queries and the ground truth. */
+typedef struct survey {
+  cpb_asking of; /* without a transform and its rows */
+  size_t k, candidates;
+  double *kth;   /* the k-th distance of every query */
+  double radius; /* the median of kth */
+  const cpb_map *map;
+  double s; /* of the map: the mean norm about the mean */
+} survey;
+
+typedef struct way {
+  cpb_transform_kind kind;
+  double norms;        /* s of the sphere in mean norms; NaN without a sphere */
+  size_t forms;        /* number of query forms */
+  double radii[FORMS]; /* and their radii */
+  bool twice;          /* of one form: query again, with balls of the k-th distance found */
+  uint64_t seed;
+} way;
+
+/* The share of the true k of every query among the engine's first k, and among all its candidates. */
+typedef struct query_shares {
+  double *first, *all; /* one number per query each */
+} query_shares;
+
+static bool find_truth(survey *s) {
+  size_t n = s->of.queries.rows, k = s->k;
+  cpb_memory memory = {0};
+  cpb_hit *hits = cpb_memory_take(&memory, n, k * sizeof *hits);
+  double *middle = cpb_memory_take(&memory, n, sizeof *middle);
+  s->kth = malloc(n * sizeof *s->kth);
+  bool room = !memory.failed && s->kth != NULL;
+  if (!room) cpb_fail_memory(s->of.error, "%zu neighbours of %zu queries", k, n);
+  bool done = room && cpb_knn(s->of.base, s->of.queries, k, CPB_L2, hits, s->of.exec, s->of.error) == CPB_OK;
+  for (size_t i = 0; i < n && done; i++) middle[i] = s->kth[i] = hits[i * k + k - 1].value;
+  if (done) s->radius = cpb_median(middle, n);
+  cpb_memory_free(&memory);
+  return done;
+}
+
+/* With all its query forms: points, and on the sphere balls of half, one and two times the usual radius. */
+static way way_of(const survey *s, cpb_transform_kind kind, double norms, uint64_t seed) {
+  double r = kind == CPB_TRANSFORM_SPHERE ? s->radius : 0;
+  return (way){
+      .kind = kind, .norms = norms, .forms = r > 0 ? FORMS : 1, .radii = {0, r / 2, r, 2 * r}, .seed = seed};
+}
+
+static bool make_sphere(const survey *s, double norms, cpb_transform **transform) {
+  cpb_map_options options = {.size = sizeof options};
+  cpb_map *map = NULL;
+  cpb_map_describe(s->map, &options);
+  options.s = norms * s->s;
+  bool done = cpb_map_new(&options, &map, s->of.error) == CPB_OK &&
+              cpb_transform_of_map(map, transform, s->of.error) == CPB_OK;
+  cpb_map_free(map);
+  return done;
+}
+
+static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
+  if (w->kind == CPB_TRANSFORM_SPHERE) return make_sphere(s, w->norms, transform);
+  cpb_source source = cpb_source_from_view(s->of.base);
+  return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
+}
+
+/* ---- the quality of the answers ---- */
+
+/* Share of the true k among the first `count` candidates of each query. */
+static bool find_shares(const survey *s, const cpb_asking *a, const uint64_t *ids, size_t count,
+                        double *shares) {
+  size_t n = a->queries.rows;
+  cpb_hit *hits = malloc(n * count * sizeof *hits);
+  if (hits == NULL) return cpb_fail_memory(a->error, "%zu candidates", n * count) == CPB_OK;
+  bool done = cpb_engine_distances(a, ids, s->candidates, count, hits);
+  for (size_t i = 0; i < n && done; i++) {
+    size_t found = 0;
+    while (found < s->k && hits[i * count + found].value <= s->kth[i] * (1 + 1e-12)) found++;
+    shares[i] = (double)found / (double)s->k;
+  }
+  free(hits);
+  return done;
+}
+
+/* The mean of a[i] - b[i] (b = NULL: of a[i]) over one half of the queries, and its standard error. Even queries
+ * choose and odd ones report, so that the reported figures are not biased by the choice; a single query does both. */
+enum { CHOOSING, REPORTING };
+
+static double mean_of(const double *a, const double *b, size_t n, size_t half, double *error_of) {
+  double sum = 0, squares = 0, count = 0;
+  for (size_t i = n < 2 ? 0 : half; i < n; i += 2, count++) {
+    double value = b == NULL ? a[i] : a[i] - b[i];
+    sum += value;
+    squares += value * value;
+  }
+  double mean = sum / count;
+  if (error_of != NULL) *error_of = sqrt(fmax(0, squares / count - mean * mean) / count);
+  return mean;
+}
+
+static bool judge_form(const survey *s, const cpb_asking *a, const uint64_t *ids, cpb_engine_trial *trial,
+                       const query_shares *shares) {
+  size_t n = a->queries.rows;
+  if (!find_shares(s, a, ids, s->k, shares->first) || !find_shares(s, a, ids, s->candidates, shares->all))
+    return false;
+  trial->recall = mean_of(shares->first, NULL, n, REPORTING, NULL);
+  trial->rescored = mean_of(shares->all, NULL, n, REPORTING, &trial->error);
+  trial->choosing_recall = mean_of(shares->first, NULL, n, CHOOSING, NULL);
+  trial->choosing_rescored = mean_of(shares->all, NULL, n, CHOOSING, &trial->choosing_error);
+  return true;
+}
+
+static cpb_engine_trial trial_of(const survey *s, const way *w, size_t form, const cpb_engine_cost *cost) {
+  cpb_engine_trial trial = {.size = sizeof trial,
+                            .name = cpb_transform_about(w->kind).name,
+                            .kind = w->kind,
+                            .scale = w->norms * s->s,
+                            .norms = w->norms,
+                            .radius = w->radii[form],
+                            .twice = w->twice,
+                            .cost = *cost,
+                            .rows = s->of.base.rows};
+  trial.cost.query /= (double)w->forms;
+  return trial;
+}
+
+static bool run_way(const survey *s, const way *w, const cpb_exec *exec, cpb_engine_trial *trials,
+                    const query_shares *shares) {
+  size_t room = s->of.queries.rows * s->candidates;
+  cpb_engine_cost cost = {NAN, NAN, NAN, 0};
+  cpb_transform *transform = NULL;
+  uint64_t *ids = malloc(w->forms * room * sizeof *ids);
+  if (ids == NULL) cpb_fail_memory(s->of.error, "%zu candidates", w->forms * room);
+  bool done = ids != NULL && make_transform(s, w, exec, &transform);
+  cpb_asking asking = s->of;
+  asking.transform = transform;
+  asking.seed = w->seed;
+  asking.exec = exec;
+  /* twice: half of the candidates each time, so that no more are rescored than with one query */
+  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
+  done =
+      done && cpb_engine_prepare(&asking) &&
+      (w->twice ? cpb_engine_ask_twice(&asking, w->radii[0], s->k, s->radius, half, s->candidates, ids, &cost)
+                : cpb_engine_ask(&asking, NULL, w->radii, w->forms, s->candidates, ids, &cost));
+  free(asking.rows);
+  cpb_transform_free(transform);
+  for (size_t form = 0; form < w->forms && done; form++) {
+    trials[form] = trial_of(s, w, form, &cost);
+    done = judge_form(s, &asking, ids + form * room, &trials[form], &shares[form]);
+  }
+  free(ids);
+  return done;
+}
+
+/* ---- all of them ---- */
 
 struct cpb_engine_report {
   cpb_engine_facts facts;
@@ -37,12 +193,12 @@ void cpb_engine_report_describe(const cpb_engine_report *report, cpb_engine_fact
 
 typedef struct measuring {
   cpb_engine_options o;
-  cpb_survey all, first; /* every row of the sample; the rows of the first round */
+  survey all, first; /* every row of the sample; the rows of the first round */
   cpb_row_sample rows, asking, first_rows;
   cpb_map *map;
   cpb_engine_report *out;
   double *memory; /* of the shares */
-  cpb_shares shares[TRIALS];
+  query_shares shares[TRIALS];
   size_t early;       /* trials of the first round */
   size_t asked, asks; /* indexes built so far, and about how many there will be */
 } measuring;
@@ -50,55 +206,54 @@ typedef struct measuring {
 /* ---- rows ---- */
 
 /* Without queries, the last rows of the sample are the queries and are not part of the base. */
-static cpb_status choose_rows(measuring *m, cpb_view base, cpb_view queries, cpb_error *error) {
-  cpb_survey *s = &m->all;
+static bool choose_rows(measuring *m, cpb_view base, cpb_view queries) {
+  cpb_asking *of = &m->all.of;
   size_t held = queries.rows > 0 ? 0 : m->o.queries < base.rows / 4 ? m->o.queries : base.rows / 4;
   size_t most = m->o.sample + held < base.rows ? m->o.sample + held : base.rows;
-  cpb_status status = CPB_OK;
-  s->base = base;
-  if (most < base.rows || held > 0)
-    status = cpb_row_sample_draw(&m->rows, base, most, m->o.seed, &s->base, error);
-  if (status != CPB_OK) return status;
-  if (queries.rows > 0) {
-    s->queries = queries;
-    return queries.rows > m->o.queries
-               ? cpb_row_sample_draw(&m->asking, queries, m->o.queries, m->o.seed, &s->queries, error)
-               : CPB_OK;
-  }
-  s->queries = cpb_view_slice(s->base, s->base.rows - held, held);
-  s->base.rows -= held;
-  return CPB_OK;
+  of->base = base;
+  of->queries = queries;
+  if ((most < base.rows || held > 0) &&
+      cpb_row_sample_draw(&m->rows, base, most, m->o.seed, &of->base, of->error) != CPB_OK)
+    return false;
+  if (queries.rows > m->o.queries)
+    return cpb_row_sample_draw(&m->asking, queries, m->o.queries, m->o.seed, &of->queries, of->error) ==
+           CPB_OK;
+  if (queries.rows > 0) return true;
+  of->queries = cpb_view_slice(of->base, of->base.rows - held, held);
+  of->base.rows -= held;
+  return true;
 }
 
-static cpb_status find_scale(measuring *m, const cpb_exec *exec, cpb_error *error) {
+static bool find_scale(measuring *m) {
   cpb_map_fit_options options;
-  cpb_source source = cpb_source_from_view(m->all.base);
+  cpb_source source = cpb_source_from_view(m->all.of.base);
   cpb_map_options found = {.size = sizeof found};
   cpb_map_fit_options_init(&options, sizeof options);
-  cpb_status status = cpb_map_fit(&source, &options, &m->map, NULL, exec, error);
-  if (status != CPB_OK) return status;
+  if (cpb_map_fit(&source, &options, &m->map, NULL, m->all.of.exec, m->all.of.error) != CPB_OK) return false;
   cpb_map_describe(m->map, &found);
   m->all.map = m->map;
   m->all.s = found.s;
-  return CPB_OK;
+  return true;
 }
 
 static bool has_first_round(const measuring *m) {
-  return m->o.first > m->o.k && m->o.first < m->all.base.rows / 2;
+  return m->o.first > m->o.k && m->o.first < m->all.of.base.rows / 2;
 }
 
 /* The same share of candidates as with all rows, but at least 2 k. */
-static cpb_status prepare_first(measuring *m, const cpb_exec *exec, cpb_error *error) {
+static bool prepare_first(measuring *m) {
+  cpb_asking *of = &m->first.of;
   m->first = m->all;
   m->first.kth = NULL;
-  cpb_status status =
-      cpb_row_sample_draw(&m->first_rows, m->all.base, m->o.first, ~m->o.seed, &m->first.base, error);
-  double share = (double)m->first.base.rows / (double)m->all.base.rows;
+  if (cpb_row_sample_draw(&m->first_rows, m->all.of.base, m->o.first, ~m->o.seed, &of->base, of->error) !=
+      CPB_OK)
+    return false;
+  double share = (double)of->base.rows / (double)m->all.of.base.rows;
   size_t fewer = (size_t)ceil((double)m->all.candidates * share);
-  m->first.candidates = fewer > 2 * m->o.k ? fewer : 2 * m->o.k;
-  if (m->first.candidates > m->all.candidates) m->first.candidates = m->all.candidates;
-  if (m->first.candidates > m->first.base.rows) m->first.candidates = m->first.base.rows;
-  return status == CPB_OK ? cpb_survey_find_truth(&m->first, exec, error) : status;
+  if (fewer < 2 * m->o.k) fewer = 2 * m->o.k;
+  if (fewer > m->all.candidates) fewer = m->all.candidates;
+  m->first.candidates = fewer < of->base.rows ? fewer : of->base.rows;
+  return find_truth(&m->first);
 }
 
 /* ---- the best ---- */
@@ -109,19 +264,19 @@ static int effort(const cpb_engine_trial *trial) {
 
 /* Whether a trial is no more behind another one than one standard error of the difference, over the same queries. */
 static bool is_close(const measuring *m, const double *to, const double *trial) {
-  double error, behind = cpb_mean_of(to, trial, m->all.queries.rows, CPB_CHOOSING, &error);
+  double error, behind = mean_of(to, trial, m->all.of.queries.rows, CHOOSING, &error);
   return behind <= error;
 }
 
 static bool is_of_all_rows(const measuring *m, size_t trial) {
-  return m->out->trials[trial].rows == m->all.base.rows;
+  return m->out->trials[trial].rows == m->all.of.base.rows;
 }
 
 /* The criterion is the share of the true k among the candidates; within its noise the higher share among the first
  * k wins, and within the noise of that the simplest. `count` if there is none. */
 static size_t best_of(const measuring *m, bool sphere) {
   const cpb_engine_trial *trials = m->out->trials;
-  const cpb_shares *shares = m->shares;
+  const query_shares *shares = m->shares;
   size_t count = m->out->facts.count, best = count, first = count, pick = count;
   bool allowed[TRIALS];
   for (size_t i = 0; i < count; i++) {
@@ -143,22 +298,25 @@ static size_t best_of(const measuring *m, bool sphere) {
 
 /* ---- rounds ---- */
 
-static cpb_status try_way(measuring *m, const cpb_survey *s, const cpb_way *w, cpb_engine_trial *trials,
-                          const cpb_exec *exec, cpb_error *error) {
+/* Fills the trials after those there are. */
+static bool try_way(measuring *m, const survey *s, const way *w) {
   cpb_exec_part part;
+  size_t count = m->out->facts.count;
   double from = fmin(1, (double)m->asked / (double)m->asks),
          to = fmin(1, (double)++m->asked / (double)m->asks);
-  return cpb_way_try(s, w, trials, m->shares + (trials - m->out->trials),
-                     cpb_exec_part_of(&part, exec, from, to), error);
+  return run_way(s, w, cpb_exec_part_of(&part, s->of.exec, from, to), m->out->trials + count,
+                 m->shares + count);
 }
 
-static cpb_status add(measuring *m, const cpb_survey *s, cpb_transform_kind kind, double norms,
-                      const cpb_exec *exec, cpb_error *error) {
-  cpb_engine_facts *facts = &m->out->facts;
-  cpb_way w = cpb_way_of(s, kind, norms, m->o.seed);
-  cpb_status status = try_way(m, s, &w, m->out->trials + facts->count, exec, error);
-  if (status == CPB_OK) facts->count += w.forms;
-  return status;
+static bool add(measuring *m, const survey *s, const way *w) {
+  if (!try_way(m, s, w)) return false;
+  m->out->facts.count += w->forms;
+  return true;
+}
+
+static bool add_scale(measuring *m, double norms) {
+  way w = way_of(&m->all, CPB_TRANSFORM_SPHERE, norms, m->o.seed);
+  return add(m, &m->all, &w);
 }
 
 static bool is_wanted(const measuring *m, cpb_transform_kind kind) {
@@ -178,91 +336,75 @@ static bool is_far_behind(const measuring *m, cpb_transform_kind kind, double no
   return own < best - FAR;
 }
 
-static cpb_status add_if_near(measuring *m, const cpb_survey *s, cpb_transform_kind kind, double norms,
-                              const cpb_exec *exec, cpb_error *error) {
-  return is_far_behind(m, kind, norms) ? CPB_OK : add(m, s, kind, norms, exec, error);
+static bool add_if_near(measuring *m, const survey *s, cpb_transform_kind kind, double norms) {
+  way w = way_of(s, kind, norms, m->o.seed);
+  return is_far_behind(m, kind, norms) || add(m, s, &w);
 }
 
-static cpb_status try_scales(measuring *m, const cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (int i = 0; i < SCALES && status == CPB_OK; i++)
-    status = add_if_near(m, s, CPB_TRANSFORM_SPHERE, ldexp(0.5, i), exec, error);
-  return status;
-}
-
-static cpb_status try_all(measuring *m, const cpb_survey *s, const cpb_exec *exec, cpb_error *error) {
+static bool try_all(measuring *m, const survey *s) {
   static const cpb_transform_kind rivals[] = {CPB_TRANSFORM_NORMALIZE, CPB_TRANSFORM_LIFT_IP,
                                               CPB_TRANSFORM_LIFT_COSINE};
+  way raw = way_of(s, CPB_TRANSFORM_NONE, NAN, m->o.seed);
   m->out->facts.raw = m->out->facts.count;
-  cpb_status status = add(m, s, CPB_TRANSFORM_NONE, NAN, exec, error);
-  for (size_t i = 0; i < sizeof rivals / sizeof *rivals && status == CPB_OK; i++)
-    if (is_wanted(m, rivals[i])) status = add_if_near(m, s, rivals[i], NAN, exec, error);
-  if (status == CPB_OK && is_wanted(m, CPB_TRANSFORM_SPHERE)) status = try_scales(m, s, exec, error);
-  return status;
+  bool done = add(m, s, &raw);
+  for (size_t i = 0; i < sizeof rivals / sizeof *rivals && done; i++)
+    done = !is_wanted(m, rivals[i]) || add_if_near(m, s, rivals[i], NAN);
+  for (int i = 0; i < SCALES && done && is_wanted(m, CPB_TRANSFORM_SPHERE); i++)
+    done = add_if_near(m, s, CPB_TRANSFORM_SPHERE, ldexp(0.5, i));
+  return done;
 }
 
-/* Tries two more scales around the best. */
-static cpb_status refine(measuring *m, const cpb_exec *exec, cpb_error *error) {
+static bool refine(measuring *m) {
   const cpb_engine_facts *facts = &m->out->facts;
   size_t best = best_of(m, true);
   double root2 = 0x1.6a09e667f3bcdp+0;
-  if (best == facts->count) return CPB_OK;
+  if (best == facts->count) return true;
   double norms = facts->trials[best].norms;
-  cpb_status status = add(m, &m->all, CPB_TRANSFORM_SPHERE, norms / root2, exec, error);
-  return status == CPB_OK ? add(m, &m->all, CPB_TRANSFORM_SPHERE, norms * root2, exec, error) : status;
+  return add_scale(m, norms / root2) && add_scale(m, norms * root2);
 }
 
-static cpb_way way_of_trial(const measuring *m, size_t at) {
+static way way_of_trial(const measuring *m, size_t at) {
   const cpb_engine_trial *t = &m->out->trials[at];
-  return (cpb_way){.kind = t->kind,
-                   .norms = t->norms,
-                   .forms = 1,
-                   .radii = {t->radius},
-                   .twice = t->twice,
-                   .seed = m->o.seed};
+  return (way){.kind = t->kind,
+               .norms = t->norms,
+               .forms = 1,
+               .radii = {t->radius},
+               .twice = t->twice,
+               .seed = m->o.seed};
 }
 
 /* The best sphere, queried again with balls of the distances found. */
-static cpb_status try_twice(measuring *m, const cpb_exec *exec, cpb_error *error) {
-  cpb_engine_facts *facts = &m->out->facts;
+static bool try_twice(measuring *m) {
   size_t best = best_of(m, true);
-  if (best == facts->count || !(m->all.radius > 0)) return CPB_OK;
-  cpb_way w = way_of_trial(m, best);
+  if (best == m->out->facts.count || !(m->all.radius > 0)) return true;
+  way w = way_of_trial(m, best);
   w.twice = true;
-  cpb_status status = try_way(m, &m->all, &w, m->out->trials + facts->count, exec, error);
-  if (status == CPB_OK) facts->count++;
-  return status;
+  return add(m, &m->all, &w);
 }
 
-static cpb_status try_rounds(measuring *m, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = CPB_OK;
+static bool try_rounds(measuring *m) {
   m->asks = WAYS + 1 + m->o.seeds;
   if (has_first_round(m)) {
     m->asks += RIVALS + SCALES;
-    status = prepare_first(m, exec, error);
-    if (status == CPB_OK) status = try_all(m, &m->first, exec, error);
+    if (!prepare_first(m) || !try_all(m, &m->first)) return false;
     m->early = m->out->facts.count;
   }
-  if (status == CPB_OK) status = try_all(m, &m->all, exec, error);
-  if (status == CPB_OK) status = refine(m, exec, error);
-  return status == CPB_OK ? try_twice(m, exec, error) : status;
+  return try_all(m, &m->all) && refine(m) && try_twice(m);
 }
 
 /* Repeats the chosen trial with other seeds of the engine. */
-static cpb_status find_spread(measuring *m, const cpb_exec *exec, cpb_error *error) {
+static bool find_spread(measuring *m) {
   cpb_engine_facts *facts = &m->out->facts;
-  cpb_engine_trial *again = m->out->trials + facts->count;
+  const cpb_engine_trial *again = m->out->trials + facts->count;
   facts->low = facts->high = m->out->trials[facts->pick].rescored;
-  cpb_status status = CPB_OK;
-  for (size_t i = 1; i < m->o.seeds && status == CPB_OK; i++) {
-    cpb_way w = way_of_trial(m, facts->pick);
+  for (size_t i = 1; i < m->o.seeds; i++) {
+    way w = way_of_trial(m, facts->pick);
     w.seed = m->o.seed + i;
-    status = try_way(m, &m->all, &w, again, exec, error);
-    if (status != CPB_OK) break;
+    if (!try_way(m, &m->all, &w)) return false;
     facts->low = fmin(facts->low, again->rescored);
     facts->high = fmax(facts->high, again->rescored);
   }
-  return status;
+  return true;
 }
 
 /* Marks what the criterion alone does not distinguish from the best. */
@@ -285,47 +427,46 @@ static void conclude(measuring *m) {
   facts->helps = more > pick->error || (more >= -pick->error && before > 0.01);
 }
 
-/* Room for the shares of every trial. */
-static cpb_status hold_shares(measuring *m, cpb_error *error) {
-  size_t n = m->all.queries.rows;
+static bool hold_shares(measuring *m) {
+  size_t n = m->all.of.queries.rows;
   m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);
-  if (m->memory == NULL) return cpb_fail_memory(error, "%zu shares", 2 * TRIALS * n);
+  if (m->memory == NULL) return cpb_fail_memory(m->all.of.error, "%zu shares", 2 * TRIALS * n) == CPB_OK;
   for (size_t i = 0; i < TRIALS; i++)
-    m->shares[i] = (cpb_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
-  return CPB_OK;
+    m->shares[i] = (query_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
+  return true;
 }
 
 static void state_facts(measuring *m) {
-  cpb_engine_facts *facts = &m->out->facts;
-  const cpb_survey *s = &m->all;
-  facts->k = s->k;
-  facts->candidates = s->candidates;
-  facts->base_rows = s->base.rows;
-  facts->queries = s->queries.rows;
-  facts->radius = s->radius;
-  facts->norm_mean = s->s;
-  facts->trials = m->out->trials;
-  facts->first_rows = has_first_round(m) ? m->o.first : 0;
+  const survey *s = &m->all;
+  m->out->facts = (cpb_engine_facts){.size = sizeof m->out->facts,
+                                     .k = s->k,
+                                     .candidates = s->candidates,
+                                     .base_rows = s->of.base.rows,
+                                     .queries = s->of.queries.rows,
+                                     .radius = s->radius,
+                                     .norm_mean = s->s,
+                                     .trials = m->out->trials,
+                                     .first_rows = has_first_round(m) ? m->o.first : 0};
 }
 
-static cpb_status run(measuring *m, cpb_view base, cpb_view queries, const cpb_exec *exec, cpb_error *error) {
-  cpb_survey *s = &m->all;
-  cpb_status status = choose_rows(m, base, queries, error);
-  if (status != CPB_OK) return status;
-  if (s->queries.rows == 0)
-    return cpb_fail_count(error, "queries", 0, "at least 1 query is wanted: give some, or 4 rows or more");
-  if (s->candidates > s->base.rows) s->candidates = s->base.rows;
-  if (s->k == 0 || s->k > s->candidates)
-    return cpb_fail_count(error, "k", s->k, "k must be at least 1 and at most the %zu candidates",
-                          s->candidates);
-  status = cpb_survey_find_truth(s, exec, error);
-  if (status == CPB_OK) status = find_scale(m, exec, error);
-  if (status == CPB_OK) status = hold_shares(m, error);
-  if (status == CPB_OK) state_facts(m);
-  if (status == CPB_OK) status = try_rounds(m, exec, error);
-  if (status != CPB_OK) return status;
+static bool check_counts(survey *s) {
+  if (s->of.queries.rows == 0)
+    return cpb_fail_count(s->of.error, "queries", 0,
+                          "at least 1 query is wanted: give some, or 4 rows or more") == CPB_OK;
+  if (s->candidates > s->of.base.rows) s->candidates = s->of.base.rows;
+  return (s->k > 0 && s->k <= s->candidates) ||
+         cpb_fail_count(s->of.error, "k", s->k, "k must be at least 1 and at most the %zu candidates",
+                        s->candidates) == CPB_OK;
+}
+
+static bool run(measuring *m, cpb_view base, cpb_view queries) {
+  if (!choose_rows(m, base, queries) || !check_counts(&m->all) || !find_truth(&m->all) || !find_scale(m) ||
+      !hold_shares(m))
+    return false;
+  state_facts(m);
+  if (!try_rounds(m)) return false;
   conclude(m);
-  return find_spread(m, exec, error);
+  return find_spread(m);
 }
 
 static cpb_status check_options(const cpb_engine_options *o, cpb_error *error) {
@@ -338,6 +479,7 @@ static cpb_status check_options(const cpb_engine_options *o, cpb_error *error) {
 }
 
 static void free_parts(measuring *m) {
+  free(m->out);
   cpb_row_sample_free(&m->rows);
   cpb_row_sample_free(&m->asking);
   cpb_row_sample_free(&m->first_rows);
@@ -359,15 +501,19 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_
   if (status == CPB_OK && queries.rows > 0)
     status = cpb_check_finite(queries, "queries", base.cols, exec, error);
   if (status != CPB_OK) return status;
-  m.all = (cpb_survey){.engine = engine, .k = m.o.k, .candidates = m.o.candidates, .metric = m.o.metric};
+  cpb_error unused;
+  if (error == NULL) error = &unused;
+  m.all =
+      (survey){.of = {.engine = engine, .metric = m.o.metric, .lenient = true, .exec = exec, .error = error},
+               .k = m.o.k,
+               .candidates = m.o.candidates};
   m.out = calloc(1, sizeof *m.out);
   if (m.out == NULL) return cpb_fail_memory(error, "a report");
-  m.out->facts.size = sizeof m.out->facts;
-  status = run(&m, base, queries, exec, error);
-  free_parts(&m);
-  if (status == CPB_OK)
+  bool done = run(&m, base, queries);
+  if (done) {
     *report = m.out;
-  else
-    free(m.out);
-  return status;
+    m.out = NULL;
+  }
+  free_parts(&m);
+  return done ? CPB_OK : error->status;
 }

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/random.h"
 #include "loop/chunk.h"
@@ -15,7 +16,8 @@ typedef struct grouping {
   const double *x, *weights;
   size_t n, d, groups, *group;
   double *centers, *nearest; /* nearest: dist2 of each row to the nearest centre */
-  double *trial;             /* the same if a further centre were added */
+  double *trial;             /* the same if a further centre were added: .. */
+  const double *added;       /* .. this one */
   double *share;             /* of each group: the weight of its rows */
   size_t *next;              /* of each group; of each row the group of the next step */
   const cpb_exec *exec;
@@ -27,26 +29,25 @@ static const double *row_of(const grouping *g, size_t i) { return g->x + i * g->
 
 /* ---- seeds ---- */
 
-typedef struct adding {
-  const grouping *g;
-  const double *center;
-} adding;
-
 static void add_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
-  const adding *a = arg;
+  const grouping *g = arg;
   const cpb_loops *loops = cpb_loops_here();
   for (size_t i = first; i < first + count; i++)
-    a->g->trial[i] = fmin(a->g->nearest[i], loops->dist2(row_of(a->g, i), a->center, a->g->d));
+    g->trial[i] = fmin(g->nearest[i], loops->dist2(row_of(g, i), g->added, g->d));
 }
 
-/* trial = the distances with this centre added; gives their sum. */
-static double try_center(const grouping *g, const double *center) {
-  adding a = {g, center};
-  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, &a}, g->exec);
+static double sum_of(const grouping *g, const double *dist2) {
   double sum = 0;
-  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->trial[i];
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * dist2[i];
   return sum;
+}
+
+/* trial = the distances with this row added as a centre; gives their sum. */
+static double try_center(grouping *g, size_t row) {
+  g->added = row_of(g, row);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, g}, g->exec);
+  return sum_of(g, g->trial);
 }
 
 /* A row with a probability that is proportional to its distance. */
@@ -60,28 +61,22 @@ static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
   return cpb_random_below(random, g->n);
 }
 
-static void take_trial(grouping *g) {
-  double *taken = g->trial;
-  g->trial = g->nearest;
-  g->nearest = taken;
-}
-
 static void choose_seeds(grouping *g, cpb_random *random) {
   double sum = 0;
   for (size_t i = 0; i < g->n; i++) g->nearest[i] = INFINITY;
   for (size_t k = 0; k < g->groups; k++) {
     size_t best = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, sum, random);
-    double least = try_center(g, row_of(g, best));
+    double least = try_center(g, best);
     for (size_t t = 1; k > 0 && t < TRIES; t++) {
       size_t row = draw_row(g, sum, random);
-      double with = try_center(g, row_of(g, row));
+      double with = try_center(g, row);
       if (with < least) {
         least = with;
         best = row;
       }
     }
-    sum = try_center(g, row_of(g, best));
-    take_trial(g);
+    sum = try_center(g, best);
+    memcpy(g->nearest, g->trial, g->n * sizeof *g->nearest);
     memcpy(g->centers + k * g->d, row_of(g, best), g->d * sizeof *g->centers);
   }
 }
@@ -143,9 +138,7 @@ static double group_once(grouping *g, double *sums, cpb_random *random) {
   memset(g->group, 0xff, g->n * sizeof *g->group);
   choose_seeds(g, random);
   for (int step = 0; step < STEPS && assign(g); step++) take_means(g, sums);
-  double sum = 0;
-  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * g->nearest[i];
-  return sum;
+  return sum_of(g, g->nearest);
 }
 
 /* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
@@ -215,8 +208,6 @@ typedef struct grouped {
   cpb_balls *balls;
   const cpb_exec *exec;
 } grouped;
-
-void cpb_balls_free(cpb_balls *balls) { cpb_memory_free(&balls->memory); }
 
 static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
   size_t k = g->o->balls, row = g->d * sizeof(double);
@@ -336,34 +327,25 @@ static void nearest_block(void *arg, size_t block, size_t first, size_t count) {
     g->dist2[i] = nearest_of(g->sorted + i * g->d, g->balls->centers, g->balls->count, g->d, &at);
 }
 
-typedef struct placed {
-  double dist2, weight;
-} placed;
-
-static int farthest_first(const void *a, const void *b) {
-  double x = ((const placed *)a)->dist2, y = ((const placed *)b)->dist2;
-  return (x < y) - (x > y);
-}
-
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
- * is not on one. */
-static double radius_of(const placed *rows, size_t n, double nu) {
-  double all = 0, outside = 0, dist2 = rows[0].dist2;
-  for (size_t i = 0; i < n; i++) all += rows[i].weight;
-  for (size_t i = 0; i < n && outside < nu * all && rows[i].dist2 > 0; i++) {
-    outside += rows[i].weight;
-    dist2 = rows[i].dist2;
+ * is not on one. rows: nearest first */
+static double radius_of(const grouped *g, const cpb_ranked *rows) {
+  double all = 0, outside = 0, dist2 = rows[g->n - 1].key;
+  for (size_t i = 0; i < g->n; i++) all += g->weights != NULL ? g->weights[i] : 1;
+  for (size_t i = g->n; i-- > 0 && outside < g->o->nu * all && rows[i].key > 0;) {
+    outside += g->weights != NULL ? g->weights[rows[i].id] : 1;
+    dist2 = rows[i].key;
   }
   return sqrt(dist2);
 }
 
 static cpb_status find_radius(grouped *g, cpb_error *error) {
   cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g}, g->exec);
-  placed *rows = calloc(g->n, sizeof *rows);
+  cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
-  for (size_t i = 0; i < g->n; i++) rows[i] = (placed){g->dist2[i], g->weights != NULL ? g->weights[i] : 1};
-  qsort(rows, g->n, sizeof *rows, farthest_first);
-  g->balls->report.radius = radius_of(rows, g->n, g->o->nu);
+  for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
+  cpb_ranked_sort(rows, g->n);
+  g->balls->report.radius = radius_of(g, rows);
   free(rows);
   return CPB_OK;
 }

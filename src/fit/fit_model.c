@@ -18,8 +18,7 @@
 
 typedef struct score_pass {
   const cpb_model *model;
-  double *scores;
-  size_t count, room;
+  cpb_row_buffer scores;
 } score_pass;
 
 static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
@@ -32,21 +31,13 @@ static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *
 
 static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
-  size_t rows = slot->rows.rows;
-  if (p->count + rows > p->room) {
-    p->room = 2 * (p->count + rows);
-    if (!cpb_resize(&p->scores, p->room, sizeof *p->scores))
-      return cpb_fail_memory(error, "%zu scores", p->room);
-  }
-  memcpy(p->scores + p->count, slot->room, rows * sizeof *p->scores);
-  p->count += rows;
-  return CPB_OK;
+  return cpb_row_buffer_add(&p->scores, cpb_rows(slot->room, CPB_F64, slot->rows.rows, 1), error);
 }
 
 cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores, size_t *count,
                                   const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
-  score_pass p = {.model = model};
+  score_pass p = {.model = model, .scores.row_bytes = sizeof **scores};
   cpb_pass pass = {.arg = &p, .per_row = 1, .look = look_scores, .gather = gather_scores};
   if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
   if (count == NULL) return cpb_fail_missing(error, "count");
@@ -55,15 +46,15 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
   cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
   if (status == CPB_OK) status = cpb_pass_run(&passes, &pass, error);
   if (status != CPB_OK) {
-    free(p.scores);
+    free(p.scores.data);
     return status;
   }
-  *scores = p.scores;
-  *count = p.count;
+  *scores = (double *)(void *)p.scores.data;
+  *count = p.scores.rows;
   return CPB_OK;
 }
 
-enum { LISTED = 10000 };
+enum { LISTED = 10000, QUANTILES = 1001 };
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
@@ -123,7 +114,8 @@ static cpb_status whiten_rows(fitting *f, cpb_error *error) {
 
 /* ---- the kinds of fit ---- */
 
-void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report) {
+/* Takes radius, gap, lower bound, convergence and the number of support vectors. */
+static void model_take_report(cpb_model_options *model, const cpb_svdd_report *report) {
   model->radius = report->radius;
   model->gap = report->gap;
   model->lower_bound = report->lower_bound;
@@ -136,7 +128,7 @@ static void take_report(fitting *f, const cpb_svdd_report *report) {
   f->model.nu = f->o.nu;
   f->report.iterations = report->iterations;
   f->report.seconds = report->seconds;
-  cpb_model_take_report(&f->model, report);
+  model_take_report(&f->model, report);
 }
 
 static cpb_status fit_enclosing(fitting *f, cpb_error *error) {
@@ -262,9 +254,10 @@ static cpb_status make_model(fitting *f, cpb_model **model, cpb_error *error) {
   return cpb_model_new(&f->model, model, error);
 }
 
-/* Steps of a hundredth at the coarsest; those of a thousandth are what shares are printed with. */
-size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles) {
-  size_t count = n < 101 ? 101 : n < CPB_MODEL_QUANTILES ? n : CPB_MODEL_QUANTILES;
+/* Quantiles of n >= 1 scores, all of them where n is 101 to 1001; sorts the scores and returns the number of quantiles. Steps
+ * of a hundredth at the coarsest; those of a thousandth are what shares are printed with. */
+static size_t model_quantiles(double *scores, size_t n, double *quantiles) {
+  size_t count = n < 101 ? 101 : n < QUANTILES ? n : QUANTILES;
   cpb_score_quantiles(scores, n, count, quantiles);
   return count;
 }
@@ -272,7 +265,7 @@ size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles) {
 /* Quantiles of the scores of all rows, by one more pass; none where scores, which are squares, are no doubles. */
 static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
   cpb_error why = {0};
-  double quantiles[CPB_MODEL_QUANTILES];
+  double quantiles[QUANTILES];
   size_t count = 0;
   cpb_exec_part part;
   cpb_source held = cpb_source_from_view(f->rows);
@@ -286,11 +279,12 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
     return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
                     count);
   f->model.quantiles = quantiles;
-  f->model.quantile_count = cpb_model_quantiles(f->scores, f->count, quantiles);
+  f->model.quantile_count = model_quantiles(f->scores, f->count, quantiles);
   return make_model(f, model, error);
 }
 
-cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error) {
+/* EINVAL for data without a ball of radius > 0. */
+static cpb_status check_ball(const cpb_model_options *model, cpb_error *error) {
   if (model->rows == 1)
     return cpb_fail(error, CPB_WHY_NO_RADIUS, "rows",
                     "there is one row, and no ball of radius > 0 around it");
@@ -324,7 +318,7 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
                                     : fit_enclosing(f, error);
   if (stream) f->count = (size_t)f->kept.rows;
   f->model.rows = f->count;
-  if (status == CPB_OK) status = cpb_check_ball(&f->model, error);
+  if (status == CPB_OK) status = check_ball(&f->model, error);
   if (status == CPB_OK && f->W != NULL && !several(f)) cpb_unwhiten(f->W, f->model.d, f->center);
   return status;
 }
@@ -349,7 +343,7 @@ static void clear(fitting *f) {
   free(f->W);
   free(f->scores);
   cpb_memory_free(&f->memory);
-  cpb_balls_free(&f->balls);
+  cpb_memory_free(&f->balls.memory);
 }
 
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
@@ -376,5 +370,67 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
     cpb_model_free(*model);
     *model = NULL;
   }
+  return status;
+}
+
+/* ---- models from rounds over pieces ---- */
+
+static cpb_status model_of_pieces(cpb_model_options *o, const cpb_svdd_report *report, double *scores,
+                                  size_t count, cpb_model **model, cpb_error *error) {
+  double quantiles[QUANTILES];
+  model_take_report(o, report);
+  if (o->nu > 0) o->support = 0; /* the pieces have them */
+  cpb_status status = check_ball(o, error);
+  if (status != CPB_OK) return status;
+  if (count > 0) {
+    o->quantiles = quantiles;
+    o->quantile_count = model_quantiles(scores, count, quantiles);
+  }
+  return cpb_model_new(o, model, error);
+}
+
+cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                      size_t count, cpb_model **model, cpb_error *error) {
+  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
+  *model = NULL;
+  size_t d = from->d;
+  cpb_memory memory = {0};
+  cpb_ball_report report = {.size = sizeof report};
+  cpb_ball_out out = {.center = cpb_memory_zeros(&memory, d, sizeof(double)),
+                      .rows = cpb_memory_zeros(&memory, d + 1, sizeof(uint64_t)),
+                      .multipliers = cpb_memory_zeros(&memory, d + 1, sizeof(double))};
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "a ball of %zu columns", d)
+                                    : cpb_ball_rounds_ball(from, &out, &report, error);
+  cpb_model_options o;
+  cpb_model_options_init(&o, sizeof o);
+  o.d = d;
+  o.rows = rows;
+  cpb_svdd_report found = cpb_report_of_ball(&report);
+  o.listed = report.support;
+  o.center = out.center;
+  o.support_rows = out.rows;
+  o.multipliers = out.multipliers;
+  if (status == CPB_OK) status = model_of_pieces(&o, &found, scores, count, model, error);
+  cpb_memory_free(&memory);
+  return status;
+}
+
+cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
+                                      size_t count, cpb_model **model, cpb_error *error) {
+  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
+  *model = NULL;
+  cpb_model_options o;
+  cpb_svdd_report report = {.size = sizeof report};
+  cpb_model_options_init(&o, sizeof o);
+  double *center = calloc(from->d, sizeof *center);
+  if (center == NULL) return cpb_fail_memory(error, "%zu columns", from->d);
+  cpb_status status = cpb_svdd_rounds_ball(from, center, &report, error);
+  o.d = from->d;
+  o.rows = rows;
+  o.method = CPB_MODEL_EXACT;
+  o.nu = from->options.nu;
+  o.center = center;
+  if (status == CPB_OK) status = model_of_pieces(&o, &report, scores, count, model, error);
+  free(center);
   return status;
 }

@@ -83,6 +83,9 @@ typedef struct cpb_row_buffer {
   size_t row_bytes, rows, room; /* rows */
 } cpb_row_buffer;
 
+/* Appends the rows of a block without gaps between them. */
+cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error);
+
 typedef struct cpb_kept_source {
   cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
@@ -191,8 +194,6 @@ typedef struct cpb_balls {
   cpb_memory memory;
 } cpb_balls;
 
-void cpb_balls_free(cpb_balls *balls);
-
 /* group[i]: the group of row i, 0 .. balls-1, by k-means.
  *  y   rows of finite numbers, at least as many as there are balls */
 cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *options, size_t *group,
@@ -207,8 +208,6 @@ cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *optio
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
-/* ---- Shared by models from rows and models from pieces. ---- */
-
 static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
   return (cpb_svdd_report){.radius = of->radius,
                            .gap = of->gap,
@@ -218,17 +217,5 @@ static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
                            .iterations = of->passes,
                            .converged = of->converged};
 }
-
-/* Takes radius, gap, lower bound, convergence and the number of support vectors. */
-void cpb_model_take_report(cpb_model_options *model, const cpb_svdd_report *report);
-
-enum { CPB_MODEL_QUANTILES = 1001 };
-
-/* Quantiles of n >= 1 scores, all of them where n is 101 to 1001; sorts the scores and returns the number of quantiles.
- *  quantiles  CPB_MODEL_QUANTILES numbers */
-size_t cpb_model_quantiles(double *scores, size_t n, double *quantiles);
-
-/* EINVAL for data without a ball of radius > 0. */
-cpb_status cpb_check_ball(const cpb_model_options *model, cpb_error *error);
 
 #endif

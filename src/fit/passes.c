@@ -168,24 +168,21 @@ void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault) {
 
 /* ---- all rows at once ---- */
 
-/* Appends the rows of a block without gaps between them; false without memory. */
-static bool append_rows(cpb_row_buffer *to, cpb_view block) {
+cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error) {
   size_t step = block.stride * cpb_dtype_size(block.dtype);
   if (block.rows > to->room - to->rows) {
     size_t room = 2 * (to->rows + block.rows);
-    if (!cpb_resize(&to->data, room, to->row_bytes)) return false;
+    if (!cpb_resize(&to->data, room, to->row_bytes))
+      return cpb_fail_memory(error, "%zu rows of %zu bytes", room, to->row_bytes);
     to->room = room;
   }
   for (size_t i = 0; i < block.rows; i++)
     memcpy(to->data + to->row_bytes * to->rows++, (const char *)block.data + i * step, to->row_bytes);
-  return true;
+  return CPB_OK;
 }
 
 static cpb_status append_block(void *arg, const cpb_slot *slot, cpb_error *error) {
-  cpb_row_buffer *to = arg;
-  return append_rows(to, slot->rows) ? CPB_OK
-                                     : cpb_fail_memory(error, "%zu rows of %zu bytes",
-                                                       2 * (to->rows + slot->rows.rows), to->row_bytes);
+  return cpb_row_buffer_add(arg, slot->rows, error);
 }
 
 cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb_error *error) {
@@ -231,7 +228,7 @@ static void keep(cpb_kept_source *kept, cpb_view block) {
   cpb_row_buffer *cache = &kept->cache;
   bool usual = block.dtype == kept->source.dtype && block.cols == kept->source.cols;
   bool few = block.rows <= KEPT_BYTES / cache->row_bytes - cache->rows;
-  if (!usual || !few || !append_rows(cache, block)) cpb_kept_source_free(kept);
+  if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_kept_source_free(kept);
 }
 
 /* Switches to the cached rows. */

@@ -1,44 +1,15 @@
-/* Laws of regions that the public headers do not offer one by one: T4 to T7. */
+/* Laws of regions that the public headers do not offer one by one: T5 to T7, and the arithmetic and the checks that they
+ * share with T3. */
 #ifndef CPB_GEOMETRY_REGIONS_H
 #define CPB_GEOMETRY_REGIONS_H
 
 #include "capball/region.h"
+#include "geometry/vector.h"
 
 /* ---- The names of the kinds of regions. ---- */
 
 /** A static name: "empty", "ball", "halfspace", "complement", "punctured", "everything". */
 const char *cpb_region_kind_name(cpb_region_kind kind);
-
-/* ---- T4: ball, half-space, complement and cap as one quadratic form. ---- */
-
-/** The region {x : k2|x|^2 - 2<m,x> + k0 <= 0}.
- *  k2 > 0 is a ball, k2 = 0 a half-space, k2 < 0 a complement. root = sqrt(|m|^2 - k2 k0) >= 0
- *  does not change under translation and keeps the radius root/|k2| where the difference would
- *  lose it. m has d coordinates and is the caller's. */
-typedef struct cpb_quadric {
-  size_t d;
-  double k2, k0, root;
-  double *m;
-} cpb_quadric;
-
-/** (k2, m, k0, root) = (a, s p', s^2(b-p0), s sigma) of a complete cap, pole e.               T4
- *  b - p0 is computed by the form that does not cancel. EINVAL unless s^2 is a normal double. */
-cpb_status cpb_quadric_from_cap(const cpb_cap *cap, double s, cpb_quadric *quadric, cpb_error *error);
-
-/** p' = m/s, p0 = (k2-k0/s^2)/2, b = (k2+k0/s^2)/2, sigma = root/s, a = k2, divided by |p|.   T4
- *  Any s > 0: reading at one scale and writing at another changes the scale exactly.
- *  A form that is constant on the sphere (p = 0) gives the cap of EMPTY or EVERYTHING, p = e.
- *  EINVAL for the form 0 = 0, for anything not finite and for a root that is not the form's. */
-cpb_status cpb_cap_from_quadric(const cpb_quadric *quadric, double s, cpb_cap *cap, cpb_error *error);
-
-/** Moves the region by t (d coordinates): {x} becomes {x+t}.                                  T4
- *    m <- m + k2 t,  k0 <- k0 + 2<m,t> + k2|t|^2 = (|m|-root)(|m|+root)/k2
- *  in whichever form of k0 has the smaller terms: a tiny ball far away can be moved onto its own
- *  centre and keeps its radius. k0 is NaN where t, the form or the new m is not finite. */
-void cpb_quadric_translate(cpb_quadric *quadric, const double *t);
-
-/** k2|x|^2 - 2<m,x> + k0, the k0 of the form moved by -x; <= 0 inside.                     T4 */
-double cpb_quadric_value(const cpb_quadric *quadric, const double *x);
 
 /* ---- T5, T6: caps whose regions are ellipsoids; cpb_map_cap and cpb_map_region choose between them. ---- */
 
@@ -95,5 +66,61 @@ cpb_status cpb_whitening_from_metric(const double *G, size_t d, double *W, cpb_e
  *  s = max_norm / tan(phi/2).  phi = pi/2 is the hemisphere: y0 >= 0 <=> |x| <= s.            T7
  *  max_norm > 0 finite, 0 < phi < pi; NaN otherwise, and if s underflows. */
 double cpb_hemisphere_scale(double max_norm, double phi);
+
+/* ---- The cap of a ball from the distance of its centre, and checks. ---- */
+
+/* What T3 needs to know of a ball with centre t and radius r at scale s: p = toward (t/h2) + p0 v, t orthogonal to
+ * the pole v. Lengths are divided by 2^exponent, which cancels in every ratio. */
+typedef struct cpb_lift {
+  double toward, h2, p0, b, sigma, a;
+  int exponent;
+} cpb_lift;
+
+/* center is the sum of squares of the centre; r = 0 lifts a point. EINVAL when sigma or a is below
+ * the smallest normal double: such a cap would come back as another region. */
+cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift, cpb_error *error);
+
+/* The coordinate of p along a coordinate t of the centre. */
+static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
+  return lift->toward * (ldexp(t, -lift->exponent) / lift->h2);
+}
+
+/* EINVAL unless the cap is not NULL, is finite and consistent: |p| = 1 and sigma^2 = 1-b^2 within 1e-6. */
+cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
+/* The same, and a = b+<p,v>; v NULL: e. */
+cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error);
+
+/* EINVAL unless the region is not NULL and what its kind needs is finite and in its domain. */
+cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
+
+/* Messages that several laws share. */
+cpb_status cpb_fail_halfspace(cpb_error *error, double h, double s);
+cpb_status cpb_fail_axis_and_whitening(cpb_error *error);
+
+/* EINVAL unless |axis| = 1 within 1e-9; *length is its length. */
+cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_error *error);
+
+/* cpb_cap_from_ellipsoid for a W that is known to be invertible: only a half-space factorises it. */
+cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, double s, double *scratch,
+                                cpb_cap *cap, cpb_error *error);
+
+/* The kind of region a complete cap is. */
+cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
+
+static inline void cpb_cap_set(cpb_cap *cap, double b, double sigma, double a) {
+  cap->b = b;
+  cap->sigma = sigma;
+  cap->a = a;
+}
+
+/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere is on its
+ * boundary, so scores have one sign. */
+void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);
+
+/* A region without a metric of its own: round, with c = 0 and r = 0. */
+void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);
+
+/* EINVAL when c or r left the range of double. */
+cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error);
 
 #endif

@@ -29,30 +29,3 @@ void cpb_pole_rotate_back(size_t d, const double *v, double *y) {
   add_multiple(d, -yu / (1 + fabs(w)) - sign * last, v, y);
   y[d] = yu + w * last;
 }
-
-void cpb_pole_stretch(size_t d, const double *v, double *z) {
-  double w = fabs(v[d]);
-  add_multiple(d, cpb_loops_here()->dot(z, v, d) / (w * (1 + w)), v, z);
-}
-
-cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
-                               cpb_error *error) {
-  if (d == 0 || x == NULL || v == NULL || lift == NULL)
-    return cpb_fail(error, CPB_WHY_MISSING, "lift", "a lift needs d >= 1, x, v and memory for the result");
-  cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_pole(d, v, error);
-  if (status != CPB_OK) return status;
-  double last = (s - cpb_loops_here()->dot(x, v, d)) / v[d];
-  for (size_t i = 0; i < d; i++) lift[i] = x[i];
-  lift[d] = last;
-  return CPB_OK;
-}
-
-cpb_status cpb_affine_inversion(size_t d, const double *x, const double *v, double s, double *inversion,
-                                cpb_error *error) {
-  cpb_status status = cpb_hyperplane_lift(d, x, v, s, inversion, error);
-  if (status != CPB_OK) return status;
-  double norm2 = cpb_loops_here()->dot(inversion, inversion, d + 1);
-  for (size_t i = 0; i <= d; i++) inversion[i] /= norm2;
-  return CPB_OK;
-}

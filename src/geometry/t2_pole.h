@@ -12,16 +12,4 @@ cpb_status cpb_check_pole(size_t d, const double *v, cpb_error *error);
 void cpb_pole_rotate(size_t d, const double *v, double *y);
 void cpb_pole_rotate_back(size_t d, const double *v, double *y);
 
-/* z <- L z, in place, d coordinates. */
-void cpb_pole_stretch(size_t d, const double *v, double *z);
-
-/** H = [x, (s-<x,u>)/w], the paper's affine lift onto the hyperplane <H,v> = s.                T2
- *  x    d coordinates      v    d+1, |v| = 1, v[d] != 0      lift   d+1, caller's, may be x */
-cpb_status cpb_hyperplane_lift(size_t d, const double *x, const double *v, double s, double *lift,
-                               cpb_error *error);
-
-/** H/|H|^2, the paper's affine inversion: S(x) = 2s H/|H|^2 - v.                                 T2 */
-cpb_status cpb_affine_inversion(size_t d, const double *x, const double *v, double s, double *inversion,
-                                cpb_error *error);
-
 #endif

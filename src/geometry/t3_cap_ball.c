@@ -3,7 +3,6 @@
 
 #include "core/elementary.h"
 #include "core/fail.h"
-#include "geometry/lift.h"
 #include "geometry/regions.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {

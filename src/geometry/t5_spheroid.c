@@ -2,7 +2,6 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/regions.h"
-#include "geometry/lift.h"
 #include "geometry/t2_pole.h"
 
 static cpb_status fail_whitened(cpb_error *error) {

@@ -1,7 +1,6 @@
 /* T6: any ellipsoid is a cap, by a whitening W in front of the map. */
 #include "core/fail.h"
 #include "geometry/regions.h"
-#include "geometry/lift.h"
 
 /* W = QR by reflections, in the caller's scratch: R above the diagonal of qr, its diagonal apart, and
  * the vector of each reflection in its column from the diagonal down. */

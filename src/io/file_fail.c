@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,17 +65,28 @@ cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, 
   return status;
 }
 
-cpb_status cpb_file_fail_row(cpb_error *error, cpb_reason reason, const char *path, uint64_t row,
-                             const char *format, ...) {
+bool cpb_refuse(const cpb_file_call *of, cpb_reason reason, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  cpb_status status = fail_at(error, reason, path, (int64_t)row, format, arguments);
+  fail_at(of->error, reason, of->path, -1, format, arguments);
   va_end(arguments);
-  return status;
+  return false;
+}
+
+bool cpb_refuse_row(const cpb_file_call *of, uint64_t row, cpb_reason reason, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fail_at(of->error, reason, of->path, (int64_t)row, format, arguments);
+  va_end(arguments);
+  return false;
 }
 
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb) {
   char said[128];
   if (strerror_r(errno, said, sizeof said) != 0) snprintf(said, sizeof said, "error %d", errno);
   return cpb_file_fail(error, CPB_WHY_SYSTEM, path, "cannot %s: %s", verb, said);
+}
+
+bool cpb_refuse_errno(const cpb_file_call *of, const char *verb) {
+  return cpb_file_fail_errno(of->error, of->path, verb) == CPB_OK;
 }

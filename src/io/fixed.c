@@ -1,10 +1,12 @@
 /* Rows of a fixed number of bytes: the fast path, shared by the vecs, bin and npy families. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/fail.h"
-#include "io/file_fail.h"
+#include "core/rows.h"
 #include "io/format.h"
 
 enum {
@@ -20,39 +22,36 @@ size_t cpb_block_count(const cpb_reader *reader, size_t max_rows) {
   return reader->rows - reader->next_row < count ? (size_t)(reader->rows - reader->next_row) : count;
 }
 
-/* Sets dtype, cols and layout of a reader whose rows have a fixed size; EFORMAT for d < 1 or too many
- * bytes in a row. */
-static cpb_status fixed_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, cpb_layout layout,
-                              cpb_error *error) {
+/* Sets dtype, cols and layout; EFORMAT for d < 1 or too many bytes in a row. */
+static bool set_shape(cpb_reader *reader, cpb_dtype dtype, uint64_t cols, cpb_layout layout) {
   if (cols < 1 || cols > INT32_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
-                         "its rows have d = %llu, wanted 1 .. %d", (unsigned long long)cols, INT32_MAX);
+    return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "its rows have d = %" PRIu64 ", wanted 1 .. %d", cols,
+                      INT32_MAX);
   if (cpb_size_muladd((size_t)cols, cpb_dtype_size(dtype), layout.prefix) == SIZE_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, reader->source.path,
-                         "rows of d = %llu do not fit in memory", (unsigned long long)cols);
+    return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "rows of d = %" PRIu64 " do not fit in memory", cols);
   reader->dtype = dtype;
   reader->cols = (size_t)cols;
   layout.element = cpb_dtype_size(dtype) / (layout.narrow == CPB_NOT_NARROW ? 1 : 2);
   layout.row_bytes = reader->cols * layout.element + layout.prefix;
   reader->layout = layout;
-  return CPB_OK;
+  return true;
 }
 
 /* Sets rows; for files, checks that the size matches exactly. */
-static cpb_status fixed_rows(cpb_reader *reader, uint64_t rows, cpb_error *error) {
+static bool set_rows(cpb_reader *reader, uint64_t rows) {
   const cpb_layout *layout = &reader->layout;
   uint64_t size = reader->source.size;
   reader->rows = rows;
   if (rows > (UINT64_MAX - layout->start) / layout->row_bytes)
-    return cpb_file_fail(error, CPB_WHY_FILE_SIZE, reader->source.path,
-                         "its header promises %llu row%s of d = %zu, more bytes than can be counted",
-                         (unsigned long long)rows, cpb_s(rows), reader->cols);
+    return cpb_refuse(reader->of, CPB_WHY_FILE_SIZE,
+                      "its header promises %" PRIu64 " row%s of d = %zu, more bytes than can be counted",
+                      rows, cpb_s(rows), reader->cols);
   uint64_t promised = layout->start + rows * layout->row_bytes;
-  if (reader->source.stream || size == promised) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, reader->source.path,
-                       "its header promises %llu row%s of d = %zu, %llu bytes in all, but it has %llu",
-                       (unsigned long long)rows, cpb_s(rows), reader->cols, (unsigned long long)promised,
-                       (unsigned long long)size);
+  if (reader->source.stream || size == promised) return true;
+  return cpb_refuse(reader->of, CPB_WHY_FILE_SIZE,
+                    "its header promises %" PRIu64 " row%s of d = %zu, %" PRIu64
+                    " bytes in all, but it has %" PRIu64,
+                    rows, cpb_s(rows), reader->cols, promised, size);
 }
 
 size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count) {
@@ -69,13 +68,11 @@ static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t cou
 
 static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
   uint16_t u16;
-  int16_t i16;
   uint32_t u32;
-  switch (narrow) {
-  case CPB_NARROW_U16: memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16); return u16;
-  case CPB_NARROW_I16: memcpy(&i16, (const char *)elements + i * sizeof i16, sizeof i16); return i16;
-  default: memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32); return u32;
-  }
+  memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
+  if (narrow != CPB_NARROW_U32) return narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
+  memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
+  return u32;
 }
 
 /* In place, from the end: every element is written over bytes that have already been read. */
@@ -91,21 +88,19 @@ static void widen(const cpb_reader *reader, void *elements, size_t count) {
   }
 }
 
-/* "row 7 has d = 3, row 0 has 128" */
-static cpb_status fail_row_columns(const cpb_reader *reader, uint64_t row, int32_t d, cpb_error *error) {
-  return cpb_file_fail_row(error, CPB_WHY_FILE_ROW_COLUMNS, reader->source.path, row,
-                           "row %llu has d = %d, row 0 has %zu", (unsigned long long)row, d, reader->cols);
+static bool check_prefix(const cpb_reader *reader, const void *prefix, uint64_t row, cpb_error *error) {
+  int32_t d;
+  memcpy(&d, prefix, sizeof d);
+  return d == (int32_t)reader->cols ||
+         cpb_refuse_row(&(cpb_file_call){reader->of->path, error}, row, CPB_WHY_FILE_ROW_COLUMNS,
+                        "row %" PRIu64 " has d = %d, row 0 has %zu", row, d, reader->cols);
 }
 
-static cpb_status check_prefixes(const cpb_reader *reader, const unsigned char *rows, uint64_t first,
-                                 size_t count, cpb_error *error) {
-  if (reader->layout.prefix == 0) return CPB_OK;
-  for (size_t i = 0; i < count; i++) {
-    int32_t d;
-    memcpy(&d, rows + i * reader->layout.row_bytes, sizeof d);
-    if (d != (int32_t)reader->cols) return fail_row_columns(reader, first + i, d, error);
-  }
-  return CPB_OK;
+static bool check_prefixes(const cpb_reader *reader, const unsigned char *rows, uint64_t first, size_t count,
+                           cpb_error *error) {
+  for (size_t i = 0; i < count && reader->layout.prefix != 0; i++)
+    if (!check_prefix(reader, rows + i * reader->layout.row_bytes, first + i, error)) return false;
+  return true;
 }
 
 /* tile[j*count + i] -> rows[i*cols + j], for an element size known at compile time. */
@@ -127,266 +122,249 @@ static void turn_tile(const unsigned char *tile, size_t columns, unsigned char *
 }
 
 /* Fortran order: pieces of TILE columns are read behind the rows, then transposed into them. */
-static cpb_status read_columns(const cpb_reader *reader, uint64_t first, size_t count, unsigned char *rows,
-                               cpb_error *error) {
+static bool read_columns(const cpb_reader *reader, uint64_t first, size_t count, unsigned char *rows,
+                         cpb_error *error) {
   size_t element = reader->layout.element, cols = reader->cols, piece = count * element;
   unsigned char *tile = rows + (count * reader->layout.row_bytes + 63) / 64 * 64;
   for (size_t column = 0; column < cols; column += TILE) {
     size_t columns = cols - column < TILE ? cols - column : TILE;
     for (size_t j = 0; j < columns; j++) {
       uint64_t offset = reader->layout.start + ((column + j) * reader->rows + first) * element;
-      cpb_status status = cpb_input_read_at(&reader->source, offset, tile + j * piece, piece, error);
-      if (status != CPB_OK) return status;
+      if (!cpb_input_read_at(&reader->source, offset, tile + j * piece, piece, error)) return false;
     }
     turn_tile(tile, columns, rows + column * element, cols, count, element);
   }
-  return CPB_OK;
+  return true;
 }
 
-static cpb_status fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
-                           cpb_view *block, cpb_error *error) {
+bool cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
+                  cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   *block = view_rows(reader, buffer, count);
-  if (count == 0) return CPB_OK;
-  cpb_status status = layout->by_columns
-                          ? read_columns(reader, first, count, buffer, error)
-                          : cpb_input_read_at(&reader->source, layout->start + first * layout->row_bytes,
-                                              buffer, count * layout->row_bytes, error);
-  if (status == CPB_OK) status = check_prefixes(reader, buffer, first, count, error);
-  if (status == CPB_OK) widen(reader, buffer, count * reader->cols);
-  return status;
+  if (count == 0) return true;
+  bool got = layout->by_columns
+                 ? read_columns(reader, first, count, buffer, error)
+                 : cpb_input_read_at(&reader->source, layout->start + first * layout->row_bytes, buffer,
+                                     count * layout->row_bytes, error);
+  if (!got || !check_prefixes(reader, buffer, first, count, error)) return false;
+  widen(reader, buffer, count * reader->cols);
+  return true;
 }
 
 cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_error *error) {
   bool lent = loan->bytes != 0;
-  cpb_input_unmap(loan->memory, loan->bytes);
+  cpb_error unused;
+  if (error == NULL) error = &unused;
+  if (lent) munmap(loan->memory, loan->bytes);
   *loan = (cpb_loan){NULL, 0};
-  return lent ? cpb_input_check_size(&reader->source, error) : CPB_OK;
+  return !lent || cpb_input_check_size(&reader->source, error) ? CPB_OK : error->status;
 }
 
-static cpb_status fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
-                             cpb_view *block, cpb_error *error) {
+bool cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan, cpb_view *block,
+                    cpb_error *error) {
   const cpb_layout *layout = &reader->layout;
   size_t element = cpb_dtype_size(reader->dtype);
   if (layout->by_columns || layout->narrow != CPB_NOT_NARROW ||
       (layout->start + layout->prefix) % element != 0 || layout->row_bytes % element != 0)
-    return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->source.path,
-                         "its rows are not stored in the layout of a view");
+    return cpb_refuse(&(cpb_file_call){reader->of->path, error}, CPB_WHY_RANDOM_ACCESS,
+                      "its rows are not stored in the layout of a view");
   *block = view_rows(reader, NULL, 0);
-  if (count == 0) return CPB_OK;
+  if (count == 0) return true;
   const unsigned char *rows;
-  cpb_status status = cpb_input_map(&reader->source, layout->start + first * layout->row_bytes,
-                                    count * layout->row_bytes, &loan->memory, &loan->bytes, &rows, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_input_map(&reader->source, layout->start + first * layout->row_bytes, count * layout->row_bytes,
+                     &loan->memory, &loan->bytes, &rows, error))
+    return false;
   *block = view_rows(reader, rows, count);
-  status = check_prefixes(reader, rows, first, count, error);
-  if (status != CPB_OK) cpb_reader_give_back(reader, loan, NULL);
-  return status;
+  if (check_prefixes(reader, rows, first, count, error)) return true;
+  cpb_reader_give_back(reader, loan, NULL);
+  return false;
 }
 
 /* At most `wanted` bytes of a stream, in memory that grows as they arrive. */
-static cpb_status read_stream(cpb_reader *reader, size_t wanted, size_t *got, cpb_error *error) {
-  *got = 0;
-  size_t room = wanted < FIRST_READ ? wanted : FIRST_READ;
-  while (true) {
-    size_t piece;
-    cpb_status status = cpb_buffer_reserve(&reader->buffer, room, *got, error);
-    if (status == CPB_OK)
-      status = cpb_input_read(&reader->source, reader->buffer.bytes + *got, room - *got, &piece, error);
-    if (status != CPB_OK) return status;
+static bool read_stream(cpb_reader *reader, size_t wanted, size_t *got) {
+  size_t piece, room = wanted < FIRST_READ ? wanted : FIRST_READ;
+  *got = reader->ahead;
+  reader->ahead = 0;
+  for (;; room = room < wanted / 2 ? 2 * room : wanted) {
+    if (!cpb_buffer_reserve(&reader->buffer, room, *got, reader->of->error) ||
+        !cpb_input_read(&reader->source, reader->buffer.bytes + *got, room - *got, &piece))
+      return false;
     *got += piece;
-    if (*got < room || room == wanted) return CPB_OK;
-    room = room < wanted / 2 ? 2 * room : wanted;
+    if (*got < room || room == wanted) return true;
   }
 }
 
-static cpb_status next_of_stream(cpb_reader *reader, size_t count, cpb_view *block, cpb_error *error) {
-  size_t row_bytes = reader->layout.row_bytes, got = 0;
-  size_t most = (SIZE_MAX / 2 - 64) / row_bytes;
-  cpb_status status = read_stream(reader, (count < most ? count : most) * row_bytes, &got, error);
-  if (status != CPB_OK) return status;
+static bool next_of_stream(cpb_reader *reader, size_t count, cpb_view *block) {
+  size_t row_bytes = reader->layout.row_bytes, got, most = (SIZE_MAX / 2 - 64) / row_bytes;
+  if (!read_stream(reader, (count < most ? count : most) * row_bytes, &got)) return false;
   size_t rows = got / row_bytes;
-  status = check_prefixes(reader, reader->buffer.bytes, reader->next_row, rows, error);
-  if (status != CPB_OK) return status;
+  if (!check_prefixes(reader, reader->buffer.bytes, reader->next_row, rows, reader->of->error)) return false;
   uint64_t end = reader->next_row + rows;
   if (got % row_bytes != 0)
-    return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, end,
-                             "ends in the middle of row %llu, after %zu of %zu bytes",
-                             (unsigned long long)end, got % row_bytes, row_bytes);
+    return cpb_refuse_row(reader->of, end, CPB_WHY_FILE_ENDS_EARLY,
+                          "ends in the middle of row %" PRIu64 ", after %zu of %zu bytes", end,
+                          got % row_bytes, row_bytes);
   if (rows < count && reader->rows != CPB_ROWS_UNKNOWN)
-    return cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path,
-                         "its header promises %llu row%s, but it ends after %llu",
-                         (unsigned long long)reader->rows, cpb_s(reader->rows), (unsigned long long)end);
+    return cpb_refuse(reader->of, CPB_WHY_FILE_ENDS_EARLY,
+                      "its header promises %" PRIu64 " row%s, but it ends after %" PRIu64, reader->rows,
+                      cpb_s(reader->rows), end);
   if (rows == 0) reader->rows = end;
-  if (reader->layout.narrow != CPB_NOT_NARROW)
-    status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, rows), got, error);
-  if (status != CPB_OK) return status;
+  if (reader->layout.narrow != CPB_NOT_NARROW &&
+      !cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, rows), got, reader->of->error))
+    return false;
   widen(reader, reader->buffer.bytes, rows * reader->cols);
   *block = view_rows(reader, reader->buffer.bytes, rows);
-  return CPB_OK;
+  return true;
 }
 
-static cpb_status fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+static bool fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
+  cpb_error *error = reader->of->error;
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
-  if (count == 0)
-    return reader->source.stream ? cpb_input_expect_end(&reader->source, "its last row", error) : CPB_OK;
-  if (reader->source.stream) return next_of_stream(reader, count, block, error);
-  cpb_status status = cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error);
-  return status == CPB_OK ? fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error)
-                          : status;
+  if (count == 0) return !reader->source.stream || cpb_input_expect_end(&reader->source, "its last row");
+  if (reader->source.stream) return next_of_stream(reader, count, block);
+  return cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error) &&
+         cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error);
 }
 
-static cpb_status fixed_begin(cpb_writer *writer, cpb_error *error) {
+static bool fixed_begin(cpb_writer *writer) {
   char header[CPB_HEADER_ROOM];
-  uint64_t rows = writer->rows == CPB_ROWS_UNKNOWN ? 0 : writer->rows;
+  uint64_t rows = writer->o.rows == CPB_ROWS_UNKNOWN ? 0 : writer->o.rows;
   size_t start = 0, prefix = writer->format->header == NULL ? sizeof(int32_t) : 0;
-  size_t row_bytes = cpb_size_muladd(writer->cols, cpb_dtype_size(writer->dtype), prefix);
-  cpb_status status = prefix != 0 ? CPB_OK : writer->format->header(writer, rows, header, &start, error);
-  if (status == CPB_OK) status = cpb_whole_write(&writer->whole, header, start, error);
+  size_t row_bytes = cpb_size_muladd(writer->o.cols, cpb_dtype_size(writer->o.dtype), prefix);
+  if ((prefix == 0 && !writer->format->header(writer, rows, header, &start)) ||
+      cpb_whole_write(&writer->whole, header, start, writer->of.error) != CPB_OK)
+    return false;
   writer->layout = (cpb_layout){.start = start, .prefix = prefix, .row_bytes = row_bytes};
-  if (status != CPB_OK || writer->whole.stream || writer->rows == CPB_ROWS_UNKNOWN) return status;
+  if (writer->whole.stream || writer->o.rows == CPB_ROWS_UNKNOWN) return true;
   if (rows > (UINT64_MAX - start) / row_bytes)
-    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
-                         "%llu rows of d = %zu are more than a file can have", (unsigned long long)rows,
-                         writer->cols);
-  return cpb_whole_resize(&writer->whole, start + rows * row_bytes, error);
+    return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT,
+                      "%" PRIu64 " rows of d = %zu are more than a file can have", rows, writer->o.cols);
+  return cpb_whole_resize(&writer->whole, start + rows * row_bytes, writer->of.error) == CPB_OK;
 }
 
-static cpb_status fixed_finish(cpb_writer *writer, cpb_error *error) {
+static bool fixed_finish(cpb_writer *writer) {
   char header[CPB_HEADER_ROOM];
   size_t size;
-  if (writer->format->header == NULL || writer->rows != CPB_ROWS_UNKNOWN) return CPB_OK;
-  cpb_status status = writer->format->header(writer, writer->appended, header, &size, error);
-  return status == CPB_OK ? cpb_whole_write_at(&writer->whole, 0, header, size, error) : status;
+  if (writer->format->header == NULL || writer->o.rows != CPB_ROWS_UNKNOWN) return true;
+  return writer->format->header(writer, writer->appended, header, &size) &&
+         cpb_whole_write_at(&writer->whole, 0, header, size, writer->of.error) == CPB_OK;
 }
 
-static cpb_status fixed_append(cpb_writer *writer, cpb_view rows, cpb_error *error) {
-  size_t prefix = writer->layout.prefix, bytes = writer->layout.row_bytes - prefix;
-  for (size_t i = 0; i < rows.rows && prefix != 0; i++) {
-    int32_t d = (int32_t)writer->cols;
-    cpb_text_put(&writer->out, (const char *)&d, prefix);
-    cpb_text_put(&writer->out, (const char *)rows.data + i * bytes, bytes);
+/* The bytes of the rows in the file. */
+static void gather(const cpb_writer *writer, cpb_view rows, char *to) {
+  size_t prefix = writer->layout.prefix, row_bytes = writer->layout.row_bytes;
+  int32_t d = (int32_t)writer->o.cols;
+  if (prefix == 0 && rows.stride == rows.cols) {
+    memcpy(to, rows.data, rows.rows * row_bytes);
+    return;
   }
-  if (prefix == 0) cpb_text_put(&writer->out, rows.data, rows.rows * bytes);
-  return cpb_writer_flush(writer, CPB_PIECE_BYTES, error);
+  for (size_t i = 0; i < rows.rows; i++, to += row_bytes) {
+    memcpy(to, &d, prefix);
+    memcpy(to + prefix, cpb_view_slice(rows, i, 1).data, row_bytes - prefix);
+  }
+}
+
+static bool fixed_append(cpb_writer *writer, cpb_view rows) {
+  char *to = cpb_text_extend(&writer->out, rows.rows * writer->layout.row_bytes);
+  if (to != NULL) gather(writer, rows, to);
+  return true; /* out of memory: the writer will notice */
 }
 
 /* Rows with gaps or prefixes are assembled in memory, as many as fit in the cache. */
-static cpb_status place_gathered(cpb_writer *writer, uint64_t offset, cpb_view block, cpb_error *error) {
-  const cpb_layout *layout = &writer->layout;
-  size_t element = cpb_dtype_size(block.dtype);
-  size_t at_once = layout->row_bytes < GATHER ? GATHER / layout->row_bytes : 1;
-  int32_t d = (int32_t)writer->cols;
-  unsigned char *gathered = malloc(at_once * layout->row_bytes);
-  if (gathered == NULL) return cpb_fail_memory(error, "%zu rows", at_once);
+cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
+  size_t row_bytes = writer->layout.row_bytes, most = row_bytes < GATHER ? GATHER / row_bytes : 1;
+  uint64_t offset = writer->layout.start + first * row_bytes;
+  if (writer->layout.prefix == 0 && block.stride == block.cols)
+    return cpb_whole_write_at(&writer->whole, offset, block.data, block.rows * row_bytes, error);
+  char *gathered = malloc(most * row_bytes);
+  if (gathered == NULL) return cpb_fail_memory(error, "%zu rows", most);
   cpb_status status = CPB_OK;
-  for (size_t first = 0; first < block.rows && status == CPB_OK; first += at_once) {
-    size_t count = block.rows - first < at_once ? block.rows - first : at_once;
-    for (size_t i = 0; i < count; i++) {
-      unsigned char *row = gathered + i * layout->row_bytes;
-      memcpy(row, &d, layout->prefix);
-      memcpy(row + layout->prefix, (const char *)block.data + (first + i) * block.stride * element,
-             block.cols * element);
-    }
-    status = cpb_whole_write_at(&writer->whole, offset + first * layout->row_bytes, gathered,
-                                count * layout->row_bytes, error);
+  for (size_t done = 0; done < block.rows && status == CPB_OK; done += most) {
+    size_t count = block.rows - done < most ? block.rows - done : most;
+    gather(writer, cpb_view_slice(block, done, count), gathered);
+    status =
+        cpb_whole_write_at(&writer->whole, offset + done * row_bytes, gathered, count * row_bytes, error);
   }
   free(gathered);
   return status;
 }
 
-cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error) {
-  const cpb_layout *layout = &writer->layout;
-  uint64_t offset = layout->start + first * layout->row_bytes;
-  if (layout->prefix != 0 || block.stride != block.cols) return place_gathered(writer, offset, block, error);
-  return cpb_whole_write_at(&writer->whole, offset, block.data, block.rows * layout->row_bytes, error);
-}
-
 /* Formats without a description: .fvecs .bvecs .ivecs, where every row is an int32 d and d elements, and .fbin .u8bin
  * .i8bin .f16bin .ibin: uint32 n, uint32 d, then n*d elements. */
 
-/* Rows examined to find the one that broke a file; a million would take seconds. */
-enum { SEARCHED = 1 << 16 };
-
-/* The size is not a multiple of the row size: names the row at fault if it can be found. */
-static cpb_status blame(const cpb_reader *reader, cpb_error *error) {
+/* The size is not a multiple of the row size: names the row at fault if it is among the first. */
+static bool blame(const cpb_reader *reader) {
+  enum { SEARCHED = 1 << 16 };
   size_t row_bytes = reader->layout.row_bytes;
-  uint64_t rows = reader->source.size / row_bytes;
+  uint64_t size = reader->source.size, rows = size / row_bytes;
   for (uint64_t row = 1; row <= rows && row < SEARCHED; row++) {
     int32_t d;
-    if (reader->source.size - row * row_bytes < sizeof d) break;
-    cpb_status status = cpb_input_read_at(&reader->source, row * row_bytes, &d, sizeof d, error);
-    if (status != CPB_OK) return status;
-    if (d != (int32_t)reader->cols) return fail_row_columns(reader, row, d, error);
+    if (size - row * row_bytes < sizeof d) break;
+    if (!cpb_input_read_at(&reader->source, row * row_bytes, &d, sizeof d, reader->of->error) ||
+        !check_prefix(reader, &d, row, reader->of->error))
+      return false;
   }
-  return cpb_file_fail_row(error, CPB_WHY_FILE_ENDS_EARLY, reader->source.path, rows,
-                           "%llu bytes are %llu row%s of d = %zu and %llu bytes of a truncated row",
-                           (unsigned long long)reader->source.size, (unsigned long long)rows, cpb_s(rows),
-                           reader->cols, (unsigned long long)(reader->source.size % row_bytes));
+  return cpb_refuse_row(reader->of, rows, CPB_WHY_FILE_ENDS_EARLY,
+                        "%" PRIu64 " bytes are %" PRIu64 " row%s of d = %zu and %" PRIu64
+                        " bytes of a truncated row",
+                        size, rows, cpb_s(rows), reader->cols, size % row_bytes);
 }
 
-static cpb_status vecs_open(cpb_reader *reader, cpb_error *error) {
+static bool vecs_open(cpb_reader *reader) {
   int32_t d;
   size_t got;
-  cpb_status status = cpb_input_read(&reader->source, &d, sizeof d, &got, error);
-  if (status != CPB_OK) return status;
-  if (got == 0)
-    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
-                         "is empty: without a row there is no d");
+  if (!cpb_buffer_reserve(&reader->buffer, sizeof d, 0, reader->of->error) ||
+      !cpb_input_read(&reader->source, reader->buffer.bytes, sizeof d, &got))
+    return false;
+  if (got == 0) return cpb_refuse(reader->of, CPB_WHY_FILE_EMPTY, "is empty: without a row there is no d");
   if (got < sizeof d)
-    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
-                         "ends after %zu bytes, in the d of row 0", got);
-  if (d < 1)
-    return cpb_file_fail_row(error, CPB_WHY_FILE_COLUMNS, reader->source.path, 0,
-                             "row 0 has d = %d, wanted d >= 1", d);
-  cpb_input_unread(&reader->source, &d, sizeof d);
-  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, (uint64_t)d,
-                       (cpb_layout){.prefix = sizeof d}, error);
-  if (status != CPB_OK || reader->source.stream) return status;
+    return cpb_refuse(reader->of, CPB_WHY_FILE_SHORT_HEADER, "ends after %zu bytes, in the d of row 0", got);
+  memcpy(&d, reader->buffer.bytes, sizeof d);
+  if (d < 1) return cpb_refuse_row(reader->of, 0, CPB_WHY_FILE_COLUMNS, "row 0 has d = %d, wanted d >= 1", d);
+  reader->ahead = sizeof d;
+  cpb_dtype dtype = (cpb_dtype)reader->format->variant;
+  if (!set_shape(reader, dtype, (uint64_t)d, (cpb_layout){.prefix = sizeof d})) return false;
+  if (reader->source.stream) return true;
   reader->rows = reader->source.size / reader->layout.row_bytes;
-  return reader->source.size % reader->layout.row_bytes == 0 ? CPB_OK : blame(reader, error);
+  return reader->source.size % reader->layout.row_bytes == 0 || blame(reader);
 }
 
 #define FIXED(word, kind, writes, opens, prints_header)                                                      \
   {                                                                                                          \
     .name = word, .extensions = "." word, .variant = kind, .dtypes = writes, .streams_in = true,             \
-    .streams_out = true, .open = opens, .next = fixed_next, .at = fixed_at, .lend = fixed_lend,              \
-    .header = prints_header, .begin = fixed_begin, .append = fixed_append, .finish = fixed_finish            \
+    .streams_out = true, .fixed = true, .open = opens, .next = fixed_next, .header = prints_header,          \
+    .begin = fixed_begin, .append = fixed_append, .finish = fixed_finish                                     \
   }
 const cpb_format cpb_format_fvecs = FIXED("fvecs", CPB_F32, 1u << CPB_F32, vecs_open, NULL);
 const cpb_format cpb_format_bvecs = FIXED("bvecs", CPB_U8, 1u << CPB_U8, vecs_open, NULL);
 const cpb_format cpb_format_ivecs = FIXED("ivecs", CPB_I32, 1u << CPB_I32, vecs_open, NULL);
 
-/* ---- .fbin and similar ---- */
-
 typedef struct bin_header {
   uint32_t rows, cols;
 } bin_header;
 
-static cpb_status bin_open(cpb_reader *reader, cpb_error *error) {
+static bool bin_open(cpb_reader *reader) {
   bin_header header;
   size_t got;
-  cpb_status status = cpb_input_read(&reader->source, &header, sizeof header, &got, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_input_read(&reader->source, &header, sizeof header, &got)) return false;
   if (got < sizeof header)
-    return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path,
-                         "has %zu bytes, its header alone has %zu", got, sizeof header);
-  status = fixed_shape(reader, (cpb_dtype)reader->format->variant, header.cols,
-                       (cpb_layout){.start = sizeof header}, error);
-  return status == CPB_OK ? fixed_rows(reader, header.rows, error) : status;
+    return cpb_refuse(reader->of, CPB_WHY_FILE_SHORT_HEADER, "has %zu bytes, its header alone has %zu", got,
+                      sizeof header);
+  cpb_dtype dtype = (cpb_dtype)reader->format->variant;
+  return set_shape(reader, dtype, header.cols, (cpb_layout){.start = sizeof header}) &&
+         set_rows(reader, header.rows);
 }
 
-static cpb_status bin_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size,
-                                cpb_error *error) {
+static bool bin_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size) {
   if (rows > UINT32_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
-                         "%llu rows are more than the header of %s can count, %u", (unsigned long long)rows,
-                         writer->format->name, UINT32_MAX);
-  bin_header counts = {(uint32_t)rows, (uint32_t)writer->cols};
+    return cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT,
+                      "%" PRIu64 " rows are more than the header of %s can count, %u", rows,
+                      writer->format->name, UINT32_MAX);
+  bin_header counts = {(uint32_t)rows, (uint32_t)writer->o.cols};
   memcpy(header, &counts, *size = sizeof counts);
-  return CPB_OK;
+  return true;
 }
 
 const cpb_format cpb_format_fbin = FIXED("fbin", CPB_F32, 1u << CPB_F32, bin_open, bin_header_of);
@@ -478,8 +456,7 @@ static bool take_shape(const char **p, npy_header *header) {
   return take(p, ")");
 }
 
-/* The value of one key. A descr that is a list belongs to a structured array: its text is stored for the message, and
- * parsing ends there. */
+/* The value of one key. A descr that is a list belongs to a structured array: parsing ends there. */
 static bool take_value(const char **p, const char *key, npy_header *header) {
   if (strcmp(key, "fortran_order") == 0) {
     header->has_order = true;
@@ -508,104 +485,93 @@ static bool parse_header(const char *p, npy_header *header) {
   return whole && header->has_descr && header->has_order && header->has_shape;
 }
 
-static cpb_status find_code(const cpb_reader *reader, const char *descr, const npy_code **code,
-                            cpb_error *error) {
-  const char *path = reader->source.path;
+static bool find_code(const cpb_reader *reader, const char *descr, const npy_code **code) {
   if (strcmp(descr, RECORDS) == 0)
-    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                         "its dtype is structured (records), not numbers");
+    return cpb_refuse(reader->of, CPB_WHY_FILE_ELEMENTS, "its dtype is structured (records), not numbers");
   if (strchr(descr, 'O') != NULL)
-    return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                         "its dtype is object (pickled Python), which is not read: it could run code");
+    return cpb_refuse(reader->of, CPB_WHY_FILE_ELEMENTS,
+                      "its dtype is object (pickled Python), which is not read: it could run code");
   for (size_t i = 0; i < CODES && descr[0] != 0; i++) {
     if (strcmp(descr + 1, codes[i].code) != 0) continue;
     *code = &codes[i];
-    if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return CPB_OK;
+    if (strchr("<=|", descr[0]) != NULL || (descr[0] == '>' && descr[2] == '1')) return true;
     if (descr[0] == '>')
-      return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                           "its dtype %s is big-endian; only little-endian is read: x.astype('<%s')", descr,
-                           descr + 1);
+      return cpb_refuse(reader->of, CPB_WHY_FILE_ELEMENTS,
+                        "its dtype %s is big-endian; only little-endian is read: x.astype('<%s')", descr,
+                        descr + 1);
   }
-  return cpb_file_fail(error, CPB_WHY_FILE_ELEMENTS, path,
-                       "its dtype \"%s\" is not one of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; convert it with "
-                       "x.astype('<f8') in NumPy",
-                       descr);
+  return cpb_refuse(reader->of, CPB_WHY_FILE_ELEMENTS,
+                    "its dtype \"%s\" is not one of f2 f4 f8 b1 u1 i1 u2 i2 u4 i4 i8; convert it with "
+                    "x.astype('<f8') in NumPy",
+                    descr);
 }
 
-static cpb_status set_shape(cpb_reader *reader, const npy_header *header, uint64_t start, cpb_error *error) {
+static bool use_header(cpb_reader *reader, const npy_header *header, uint64_t start) {
   const npy_code *code = NULL;
-  cpb_status status = find_code(reader, header->descr, &code, error);
-  if (status != CPB_OK) return status;
+  if (!find_code(reader, header->descr, &code)) return false;
   if (header->rank < 1 || header->rank > RANK_MAX)
-    return cpb_file_fail(error, CPB_WHY_FILE_DIMENSIONS, reader->source.path,
-                         "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
-                         header->rank);
+    return cpb_refuse(reader->of, CPB_WHY_FILE_DIMENSIONS,
+                      "its array has %zu dimensions, wanted 2 (rows, columns) or 1 (one column)",
+                      header->rank);
   uint64_t cols = header->rank == 2 ? header->shape[1] : 1;
   cpb_layout layout = {
       .start = start, .by_columns = header->fortran_order && cols > 1, .narrow = code->narrow};
-  status = fixed_shape(reader, code->dtype, cols, layout, error);
-  if (status != CPB_OK) return status;
+  if (!set_shape(reader, code->dtype, cols, layout)) return false;
   if (layout.by_columns && reader->source.stream)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path,
-                         "an array in Fortran order cannot be read from a pipe; save it to a file first");
-  return fixed_rows(reader, header->shape[0], error);
+    return cpb_refuse(reader->of, CPB_WHY_PIPE_FORMAT,
+                      "an array in Fortran order cannot be read from a pipe; save it to a file first");
+  return set_rows(reader, header->shape[0]);
 }
 
-static cpb_status fail_short(const cpb_reader *reader, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_SHORT_HEADER, reader->source.path, "ends in its header");
+static bool read_part(cpb_reader *reader, void *part, size_t length) {
+  size_t got;
+  if (!cpb_input_read(&reader->source, part, length, &got)) return false;
+  return got == length || cpb_refuse(reader->of, CPB_WHY_FILE_SHORT_HEADER, "ends in its header");
 }
 
 /* Magic, version, and the length of the dict, which has 2 bytes in version 1 and 4 later. */
-static cpb_status read_prelude(cpb_reader *reader, uint32_t *length, size_t *start, cpb_error *error) {
+static bool read_prelude(cpb_reader *reader, uint32_t *length, size_t *start) {
   unsigned char magic[MAGIC];
-  size_t got, width = 2;
-  cpb_status status = cpb_input_read(&reader->source, magic, MAGIC, &got, error);
-  if (status != CPB_OK) return status;
+  size_t got;
+  if (!cpb_input_read(&reader->source, magic, MAGIC, &got)) return false;
   if (got < MAGIC || memcmp(magic, "\x93NUMPY", 6) != 0)
-    return cpb_file_fail(error, CPB_WHY_FOREIGN, reader->source.path, "does not begin like an .npy file");
+    return cpb_refuse(reader->of, CPB_WHY_FOREIGN, "does not begin like an .npy file");
   if (magic[6] < 1 || magic[6] > 3)
-    return cpb_file_fail(error, CPB_WHY_FILE_VERSION, reader->source.path,
-                         "is .npy version %d, wanted 1, 2 or 3", magic[6]);
-  if (magic[6] > 1) width = 4;
+    return cpb_refuse(reader->of, CPB_WHY_FILE_VERSION, "is .npy version %d, wanted 1, 2 or 3", magic[6]);
+  size_t width = magic[6] > 1 ? 4 : 2;
   *length = 0;
   *start = MAGIC + width;
-  status = cpb_input_read(&reader->source, length, width, &got, error);
-  if (status != CPB_OK) return status;
-  if (got < width) return fail_short(reader, error);
-  if (*length > HEADER_MAX)
-    return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
-                         "has a header of %u bytes, more than the %d that are read", *length, HEADER_MAX);
-  return CPB_OK;
+  if (!read_part(reader, length, width)) return false;
+  return *length <= HEADER_MAX ||
+         cpb_refuse(reader->of, CPB_WHY_NPY_HEADER,
+                    "has a header of %u bytes, more than the %d that are read", *length, HEADER_MAX);
 }
 
-static cpb_status npy_open(cpb_reader *reader, cpb_error *error) {
+static bool npy_open(cpb_reader *reader) {
   uint32_t length = 0;
-  size_t start = 0, got = 0;
-  cpb_status status = read_prelude(reader, &length, &start, error);
-  if (status == CPB_OK) status = cpb_buffer_reserve(&reader->buffer, (size_t)length + 1, 0, error);
-  if (status == CPB_OK) status = cpb_input_read(&reader->source, reader->buffer.bytes, length, &got, error);
-  if (status != CPB_OK) return status;
-  if (got < length) return fail_short(reader, error);
+  size_t start = 0;
+  if (!read_prelude(reader, &length, &start) ||
+      !cpb_buffer_reserve(&reader->buffer, (size_t)length + 1, 0, reader->of->error) ||
+      !read_part(reader, reader->buffer.bytes, length))
+    return false;
   npy_header header = {.rank = 0};
   reader->buffer.bytes[length] = 0;
   bool parsed = parse_header((const char *)reader->buffer.bytes, &header);
   if (!parsed && strcmp(header.descr, RECORDS) != 0)
-    return cpb_file_fail(error, CPB_WHY_NPY_HEADER, reader->source.path,
-                         "its header is not a dict of descr, fortran_order and shape");
-  return set_shape(reader, &header, start + length, error);
+    return cpb_refuse(reader->of, CPB_WHY_NPY_HEADER,
+                      "its header is not a dict of descr, fortran_order and shape");
+  return use_header(reader, &header, start + length);
 }
 
 /* A multiple of ALIGNMENT bytes; the same length for any number of rows. */
-static cpb_status npy_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size,
-                                cpb_error *error) {
+static bool npy_header_of(const cpb_writer *writer, uint64_t rows, char *header, size_t *size) {
   size_t i = 0;
-  (void)error;
-  while (codes[i].dtype != writer->dtype) i++;
-  int digits = snprintf(NULL, 0, "%llu", (unsigned long long)rows);
+  while (codes[i].dtype != writer->o.dtype) i++;
+  int digits = snprintf(NULL, 0, "%" PRIu64, rows);
   int length = snprintf(header + MAGIC + 2, CPB_HEADER_ROOM - MAGIC - 2,
-                        "{'descr': '%c%s', 'fortran_order': False, 'shape': (%llu, %zu), }%*s",
-                        cpb_dtype_size(writer->dtype) == 1 ? '|' : '<', codes[i].code,
-                        (unsigned long long)rows, writer->cols, COUNT_DIGITS - digits, "");
+                        "{'descr': '%c%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %zu), }%*s",
+                        cpb_dtype_size(writer->o.dtype) == 1 ? '|' : '<', codes[i].code, rows, writer->o.cols,
+                        COUNT_DIGITS - digits, "");
   size_t used = MAGIC + 2 + (size_t)length + 1;
   *size = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   memset(header + used - 1, ' ', *size - used);
@@ -613,7 +579,7 @@ static cpb_status npy_header_of(const cpb_writer *writer, uint64_t rows, char *h
   uint16_t dict = (uint16_t)(*size - MAGIC - 2);
   memcpy(header, "\x93NUMPY\x01", MAGIC);
   memcpy(header + MAGIC, &dict, sizeof dict);
-  return CPB_OK;
+  return true;
 }
 
 const cpb_format cpb_format_npy = FIXED("npy", 0, ~0u, npy_open, npy_header_of);

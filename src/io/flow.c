@@ -50,9 +50,20 @@ static size_t block_rows(const flow *f) {
   return rows == 0 ? 1 : rows;
 }
 
-/* Rows in messages are counted from the start of the file. */
-static cpb_status in_file(cpb_status status, uint64_t first, cpb_error *error) {
+/* Replaces rows by their images in the buffer; rows in messages are counted from the start of the file. */
+static cpb_status transform(const flow *f, cpb_view *rows, uint64_t first, void *buffer, const cpb_exec *exec,
+                            cpb_error *error) {
+  if (f->o.transform == NULL) return CPB_OK;
+  cpb_out out = cpb_rows_out(buffer, f->made, rows->rows, f->cols);
+  cpb_status status = f->o.transform(f->o.arg, *rows, out, exec, error);
+  *rows = cpb_view_of(out);
   return status == CPB_EROW ? cpb_fail_later(error, first) : status;
+}
+
+/* A message about the output has no row of the input. */
+static cpb_status of_output(cpb_status status, cpb_error *error) {
+  if (status != CPB_OK && error != NULL) error->row = -1;
+  return status;
 }
 
 static cpb_status tell(const flow *f, uint64_t done, cpb_error *error) {
@@ -62,18 +73,6 @@ static cpb_status tell(const flow *f, uint64_t done, cpb_error *error) {
 
 /* ---- both files with random access: every thread reads, transforms and writes blocks of its own ---- */
 
-static cpb_status move_rows(flow *f, uint64_t at, cpb_view in, char *out_buffer, cpb_error *error) {
-  if (f->o.transform != NULL) {
-    cpb_out out = cpb_rows_out(out_buffer, f->made, in.rows, f->cols);
-    cpb_status status = in_file(f->o.transform(f->o.arg, in, out, NULL, error), f->o.first + at, error);
-    if (status != CPB_OK) return status;
-    in = cpb_rows(out_buffer, f->made, in.rows, f->cols);
-  }
-  cpb_status status = cpb_writer_at(f->writer, at, in, error);
-  if (status != CPB_OK) error->row = -1; /* the message is about the other file */
-  return status;
-}
-
 static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out_buffer, cpb_error *error) {
   uint64_t at = block * f->per_block, left = f->rows - at;
   size_t count = left < f->per_block ? (size_t)left : f->per_block;
@@ -82,11 +81,10 @@ static cpb_status move_block(flow *f, uint64_t block, char *in_buffer, char *out
   uint64_t first = f->o.first + at;
   cpb_status status = f->o.lend ? cpb_reader_lend(f->reader, first, count, &loan, &in, error) : CPB_EINVAL;
   if (status == CPB_EINVAL) status = cpb_reader_at(f->reader, first, count, in_buffer, &in, error);
-  if (status == CPB_OK) status = move_rows(f, at, in, out_buffer, error);
+  if (status == CPB_OK) status = transform(f, &in, first, out_buffer, NULL, error);
+  if (status == CPB_OK) status = of_output(cpb_writer_at(f->writer, at, in, error), error);
   cpb_error late;
-  if (cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK) return status;
-  *error = late;
-  return CPB_EFORMAT;
+  return cpb_reader_give_back(f->reader, &loan, &late) == CPB_OK ? status : cpb_fail_again(error, &late);
 }
 
 /* Blocks are taken in order, so every block below a failed one is finished before the flow ends: the message is
@@ -147,31 +145,19 @@ static cpb_status run_parallel(flow *f, cpb_error *error) {
 
 /* ---- one block at a time ---- */
 
-/* A transform produces floats; for a file of integers they are rounded to nearest. */
-static void round_block(const flow *f, void *buffer, size_t count) {
-  if (f->writer->dtype < CPB_U8) return;
-  for (size_t i = 0; i < count; i++) ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
-}
-
 /* Appends the rows computed from the input rows `first`, first+1, .. */
 static cpb_status append(flow *f, cpb_view rows, uint64_t first, cpb_error *error) {
   f->writer->next_id = first;
-  cpb_status status = rows.rows == 0 ? CPB_OK : cpb_writer_append(f->writer, rows, error);
-  if (status != CPB_OK && error != NULL) error->row = -1; /* the message is about the other file */
-  return status;
+  return rows.rows == 0 ? CPB_OK : of_output(cpb_writer_append(f->writer, rows, error), error);
 }
 
-/* A row that is not finite, or has no image: the transform sets those to NaN. */
-static bool is_bad(cpb_view in, cpb_view made, size_t row) {
-  return !cpb_row_is_finite(in, row) || isnan(cpb_view_at(made, row, 0));
-}
-
-/* Appends the runs between the bad rows. */
+/* Appends the runs between the bad rows: those that are not finite, and those without an image, which the transform sets
+ * to NaN. */
 static cpb_status append_good(flow *f, cpb_view in, cpb_view made, uint64_t at, cpb_error *error) {
   size_t first = 0;
   cpb_status status = CPB_OK;
   for (size_t row = 0; row < in.rows && status == CPB_OK; row++) {
-    if (!is_bad(in, made, row)) continue;
+    if (cpb_row_is_finite(in, row) && !isnan(cpb_view_at(made, row, 0))) continue;
     status = append(f, cpb_view_slice(made, first, row - first), at + first, error);
     first = row + 1;
     f->bad++;
@@ -180,15 +166,14 @@ static cpb_status append_good(flow *f, cpb_view in, cpb_view made, uint64_t at, 
                           : status;
 }
 
+/* A transform produces floats; for a file of integers they are rounded to nearest. */
 static cpb_status append_block(flow *f, cpb_view in, uint64_t first, void *buffer, cpb_error *error) {
   cpb_view made = in;
-  if (f->o.transform != NULL) {
-    cpb_out out = cpb_rows_out(buffer, f->made, in.rows, f->cols);
-    cpb_status status = in_file(f->o.transform(f->o.arg, in, out, f->exec, error), first, error);
-    if (status != CPB_OK && !(f->o.skip_bad && status == CPB_EROW)) return status;
-    round_block(f, buffer, in.rows * f->cols);
-    made = cpb_rows(buffer, f->made, in.rows, f->cols);
-  }
+  cpb_status status = transform(f, &made, first, buffer, f->exec, error);
+  if (status != CPB_OK && !(f->o.skip_bad && status == CPB_EROW)) return status;
+  bool rounds = f->o.transform != NULL && f->writer->o.dtype >= CPB_U8;
+  for (size_t i = 0; rounds && i < in.rows * f->cols; i++)
+    ((float *)buffer)[i] = roundf(((float *)buffer)[i]);
   return f->o.skip_bad ? append_good(f, in, made, first, error) : append(f, made, first, error);
 }
 
@@ -240,11 +225,11 @@ cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, con
   f.cols = f.o.transform == NULL ? cpb_reader_cols(reader) : f.o.cols;
   status = open_writer(&f, path, to, error);
   if (status != CPB_OK) return status;
-  bool narrow = f.writer->dtype != CPB_F32 && f.writer->dtype != CPB_F64;
-  f.made = f.o.transform == NULL ? reader->dtype : narrow ? CPB_F32 : f.writer->dtype;
+  bool narrow = f.writer->o.dtype != CPB_F32 && f.writer->o.dtype != CPB_F64;
+  f.made = f.o.transform == NULL ? reader->dtype : narrow ? CPB_F32 : f.writer->o.dtype;
   f.per_block = block_rows(&f);
   bool parallel = cpb_reader_info(reader).random_access && cpb_writer_random_access(f.writer) &&
-                  f.made == f.writer->dtype;
+                  f.made == f.writer->o.dtype;
   status = parallel ? run_parallel(&f, error) : run_sequential(&f, error);
   if (status == CPB_OK) status = cpb_writer_commit(f.writer, error);
   cpb_writer_free(f.writer);

@@ -3,8 +3,8 @@
  *   formats.c   the table: names, extensions, functions        reader.c      rows out of a file
  *   fixed.c     rows of a fixed number of bytes: .npy,         writer.c      rows into a file, dtype to dtype, seals
  *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
- *   hdf5.c      .hdf5 .h5, hdf5_driver.c under it              whole_file.c  bytes out
- *   text.c      .csv .tsv; libsvm.c .libsvm .svm               field.c       lines, fields, columns, names */
+ *   hdf5.c      .hdf5 .h5                                      whole_file.c  bytes out
+ *   text.c      .csv .tsv; libsvm.c .libsvm .svm               lines.c       lines, columns, names */
 #ifndef CPB_IO_FORMAT_H
 #define CPB_IO_FORMAT_H
 
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "capball/file.h"
-#include "io/field.h"
 #include "io/input.h"
+#include "io/lines.h"
 #include "io/random_access.h"
 #include "io/sealing.h"
 #include "io/whole_file.h"
@@ -41,45 +41,40 @@ typedef struct cpb_layout {
   cpb_narrow narrow; /* elements of half the size of reader->dtype */
 } cpb_layout;
 
+/* After a failure, which is in reader->of or writer->of, functions return false. NULL: nothing to do. */
 typedef struct cpb_format {
   const char *name;
   const char *extensions; /* ".hdf5 .h5" */
   int variant;            /* defined by the format: a dtype, a separator */
   unsigned dtypes;        /* that can be written: bit 1 << dtype */
   bool streams_in, streams_out;
+  bool fixed;              /* all rows have the same number of bytes, see reader->layout */
   const char *default_set; /* "file:set" formats: the set used if none is named; NULL: one set per file */
   bool (*same_set)(const char *file, const char *set, const char *other); /* for files of several sets */
 
   /* Reads the header: sets dtype, cols, rows, layout or state. */
-  cpb_status (*open)(cpb_reader *reader, cpb_error *error);
+  bool (*open)(cpb_reader *reader);
   /* Rows from next_row on; does not advance it. max_rows >= 1. */
-  cpb_status (*next)(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error);
-  /* NULL: rows have no fixed size. */
-  cpb_status (*at)(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
-                   cpb_error *error);
-  /* NULL: rows are not stored in the layout of a view. */
-  cpb_status (*lend)(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan, cpb_view *block,
-                     cpb_error *error);
-  cpb_status (*rewind)(cpb_reader *reader, cpb_error *error); /* NULL: nothing to do */
-  void (*close)(cpb_reader *reader);                          /* NULL: nothing to do */
+  bool (*next)(cpb_reader *reader, size_t max_rows, cpb_view *block);
+  bool (*rewind)(cpb_reader *reader);
+  void (*close)(cpb_reader *reader);
   /* Tables with names and texts; NULL: numbers only. */
-  cpb_status (*select)(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error);
+  bool (*select)(cpb_reader *reader, const char *const *names, size_t count);
   void (*describe)(const cpb_reader *reader, cpb_file_info *info);
-  /* Seals inside the file: of the rows being read, and of an existing set; finish writes that of new rows. NULL: seals
-   * are separate files. */
-  cpb_status (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
-  cpb_status (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
+  /* Seals inside the file, of the rows being read and of an existing set; finish writes new ones. NULL: separate. */
+  bool (*seal)(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error);
+  bool (*store_seal)(const char *file, const char *set, const char *text, cpb_error *error);
 
   /* Rows of a fixed size: the header for this number of rows, of the same size for any number. NULL: none. */
-  cpb_status (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size,
-                       cpb_error *error);
-  cpb_status (*begin)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
-  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row. */
-  cpb_status (*append)(cpb_writer *writer, cpb_view rows, cpb_error *error);
+  bool (*header)(const cpb_writer *writer, uint64_t rows, char header[CPB_HEADER_ROOM], size_t *size);
+  bool (*begin)(cpb_writer *writer);
+  /* Rows of the writer's dtype, one after the other, at most CPB_PIECE_BYTES of them or one row; to writer->out, which
+   * the writer empties, or to the file. */
+  bool (*append)(cpb_writer *writer, cpb_view rows);
   /* Text formats have this instead, whose numbers are read as f64: prints a row to writer->out. */
   void (*print)(cpb_writer *writer, const void *row, bool first);
-  cpb_status (*finish)(cpb_writer *writer, cpb_error *error); /* NULL: nothing to do */
-  void (*abandon)(cpb_writer *writer);                        /* frees state; NULL: none */
+  bool (*finish)(cpb_writer *writer);
+  void (*abandon)(cpb_writer *writer); /* frees state */
 } cpb_format;
 
 struct cpb_reader {
@@ -88,6 +83,7 @@ struct cpb_reader {
   const char *set;   /* NULL: not given */
   cpb_reader_options o;
   cpb_columns columns; /* of text, and of other files if columns are selected */
+  cpb_lines lines;     /* of text formats */
   cpb_texts ids, labels;
   const char *const *names; /* of the columns read; NULL: none */
   cpb_buffer picked;        /* a block of the selected columns */
@@ -95,6 +91,8 @@ struct cpb_reader {
   size_t bad_count;
   double *fill; /* replaces cells that are NaN, one per column; NULL: none */
   cpb_input source;
+  cpb_file_call *of;  /* that of the source: the call in progress */
+  cpb_error unwanted; /* its error if the caller wants none */
   cpb_dtype dtype;
   size_t cols; /* of the file; for text, the number taken */
   uint64_t rows, next_row;
@@ -102,29 +100,27 @@ struct cpb_reader {
   cpb_layout layout;
   void *state;
   cpb_buffer buffer; /* of the block lent out */
+  size_t ahead;      /* bytes of the next row that are in the buffer already; streams only */
   cpb_loan lent;     /* the block of a source, if it is mapped from the file */
 };
 
 struct cpb_writer {
   const cpb_format *format;
+  cpb_writer_options o; /* rows_of and cells_of only if these readers have ids; no seal for a stream */
   char *file;
   const char *set;
-  cpb_seal *seal;    /* of the rows written; NULL: none */
   char *seal_text;   /* once all rows are written */
   cpb_buffer parsed; /* a row of text as it will be read back, for the seal */
   cpb_whole whole;
-  cpb_dtype dtype;
-  size_t cols;
-  uint64_t rows; /* announced */
+  cpb_file_call of;   /* the call in progress */
+  cpb_error unwanted; /* its error if the caller wants none */
   uint64_t appended;
   _Atomic uint64_t placed; /* rows written at given positions */
   cpb_layout layout;
   void *state;
-  cpb_text out;                         /* pending output bytes */
-  cpb_buffer converted;                 /* a piece of the rows appended */
-  const char *const *columns;           /* names for text_begin; NULL: none */
-  const cpb_reader *rows_of, *cells_of; /* readers with the ids of rows and cells; NULL: none */
-  uint64_t next_id;                     /* the row of rows_of written next */
+  cpb_text out;         /* pending output bytes */
+  cpb_buffer converted; /* a piece of the rows appended */
+  uint64_t next_id;     /* the row of rows_of written next */
   bool broken, committed;
 };
 
@@ -142,17 +138,25 @@ cpb_status cpb_format_find(const char *path, const char *name, const cpb_format 
  * CPB_BLOCK_MAX bytes or one row, and at most those left. */
 size_t cpb_block_count(const cpb_reader *reader, size_t max_rows);
 
+/* `next` of text formats: f64 rows from lines. take: the next line with a row, text = NULL at the end. */
+bool cpb_next_lines(cpb_reader *reader, size_t max_rows, cpb_view *block,
+                    bool (*take)(cpb_reader *reader, cpb_line *line),
+                    bool (*parse)(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers));
+
 /* Columns of the rows a reader returns: all of the file's, or the selected ones. */
 size_t cpb_reader_cols(const cpb_reader *reader);
 
 /* "csv has no random access here" */
 cpb_status cpb_fail_random_access(const char *path, const cpb_format *format, cpb_error *error);
-size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
 
+/* cpb_reader_buffer_size, cpb_reader_at, cpb_reader_lend and cpb_writer_at after their checks. */
+size_t cpb_fixed_buffer_size(const cpb_reader *reader, size_t count);
+bool cpb_fixed_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer, cpb_view *block,
+                  cpb_error *error);
+bool cpb_fixed_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan, cpb_view *block,
+                    cpb_error *error);
 cpb_status cpb_fixed_place(cpb_writer *writer, uint64_t first, cpb_view block, cpb_error *error);
 
-/* Writes the pending bytes of writer->out if there are at least this many. ENOMEM if it has failed. */
-cpb_status cpb_writer_flush(cpb_writer *writer, size_t least, cpb_error *error);
 /* Records the printed number of column j for the seal. */
 void cpb_writer_printed(cpb_writer *writer, size_t j, const char *text, size_t length);
 

@@ -17,7 +17,6 @@ static const cpb_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Whether the text is one of the words of `extensions`. */
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");
@@ -56,8 +55,7 @@ static const cpb_format *by_extension(const char *path) {
   return NULL;
 }
 
-/* A file named with --format may have any extension: then the last colon separates the set, unless a file of that
- * whole name exists. */
+/* With --format any extension is allowed: the last colon separates the set, unless a file of that name exists. */
 static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);
@@ -65,13 +63,9 @@ static const char *find_colon(const char *path, const cpb_format *format) {
   return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');
 }
 
-static bool is_columnar(const char *path) {
-  const char *dot = strrchr(path, '.');
-  return dot != NULL && has_extension(".parquet .pq .arrow .feather .ipc", dot, strlen(dot));
-}
-
 static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   char names[256] = "";
+  const char *dot = strrchr(path, '.');
   for (size_t i = 0; i < FORMATS; i++) {
     size_t used = strlen(names);
     snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : " ", formats[i]->name);
@@ -79,7 +73,7 @@ static cpb_status refuse(const char *path, const char *name, cpb_error *error) {
   if (name != NULL)
     return cpb_file_fail(error, CPB_WHY_CHOICE, path, "there is no format \"%.40s\"; there are %s", name,
                          names);
-  if (is_columnar(path))
+  if (dot != NULL && has_extension(".parquet .pq .arrow .feather .ipc", dot, strlen(dot)))
     return cpb_file_fail(error, CPB_WHY_FILE_PARQUET, path,
                          "to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT");
   return cpb_file_fail(error, CPB_WHY_FILE_EXTENSION, path,

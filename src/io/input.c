@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,7 +20,6 @@
 #endif
 
 #include "core/fail.h"
-#include "io/file_fail.h"
 
 /* PIECE: the largest piece per system call; Linux limits a read to about 2 GiB anyway. */
 enum { PACKED_BYTES = 1 << 16, PIECE = 1 << 30 };
@@ -37,13 +37,13 @@ typedef struct codec {
   const char *extension, *name, *library;
   bool (*open)(cpb_unpack *unpack); /* NULL: not built in */
   /* Decompresses packed bytes into at most count bytes, of one member or frame. */
-  cpb_status (*step)(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error);
+  bool (*step)(cpb_unpack *unpack, void *bytes, size_t count, size_t *got);
   void (*close)(cpb_unpack *unpack);
 } codec;
 
 struct cpb_unpack {
   const codec *codec;
-  const char *path; /* borrowed */
+  const cpb_file_call *of;
   bool opened;
   bool inside; /* a member or frame that has not ended */
   size_t begin, end;
@@ -56,9 +56,8 @@ struct cpb_unpack {
 #endif
 };
 
-static cpb_status refuse(const cpb_unpack *unpack, const char *why, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_UNPACK, unpack->path, "cannot decompress it with %s: %s",
-                       unpack->codec->name, why);
+static bool refuse(const cpb_unpack *unpack, const char *why) {
+  return cpb_refuse(unpack->of, CPB_WHY_UNPACK, "cannot decompress it with %s: %s", unpack->codec->name, why);
 }
 
 #ifdef CPB_HAVE_ZLIB
@@ -67,7 +66,7 @@ static bool open_gzip(cpb_unpack *unpack) {
   return inflateInit2(&unpack->gzip, AUTOMATIC_GZIP) == Z_OK;
 }
 
-static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
+static bool step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_t *got) {
   z_stream *z = &unpack->gzip;
   if (!unpack->inside) inflateReset(z);
   unpack->inside = true;
@@ -80,8 +79,8 @@ static cpb_status step_gzip(cpb_unpack *unpack, void *bytes, size_t count, size_
   unpack->begin = unpack->end - z->avail_in;
   *got = room - z->avail_out;
   if (result == Z_STREAM_END) unpack->inside = false;
-  if (result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR) return CPB_OK;
-  return refuse(unpack, z->msg != NULL ? z->msg : "it is damaged", error);
+  if (result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR) return true;
+  return refuse(unpack, z->msg != NULL ? z->msg : "it is damaged");
 }
 
 static void close_gzip(cpb_unpack *unpack) { inflateEnd(&unpack->gzip); }
@@ -94,16 +93,16 @@ static void close_gzip(cpb_unpack *unpack) { inflateEnd(&unpack->gzip); }
 #ifdef CPB_HAVE_ZSTD
 static bool open_zstd(cpb_unpack *unpack) { return (unpack->zstd = ZSTD_createDStream()) != NULL; }
 
-static cpb_status step_zstd(cpb_unpack *unpack, void *bytes, size_t count, size_t *got, cpb_error *error) {
+static bool step_zstd(cpb_unpack *unpack, void *bytes, size_t count, size_t *got) {
   ZSTD_inBuffer in = {unpack->packed + unpack->begin, unpack->end - unpack->begin, 0};
   ZSTD_outBuffer out = {bytes, count, 0};
   if (!unpack->inside) ZSTD_DCtx_reset(unpack->zstd, ZSTD_reset_session_only);
   size_t result = ZSTD_decompressStream(unpack->zstd, &out, &in);
-  if (ZSTD_isError(result)) return refuse(unpack, ZSTD_getErrorName(result), error);
+  if (ZSTD_isError(result)) return refuse(unpack, ZSTD_getErrorName(result));
   unpack->begin += in.pos;
   unpack->inside = result != 0;
   *got = out.pos;
-  return CPB_OK;
+  return true;
 }
 
 static void close_zstd(cpb_unpack *unpack) { ZSTD_freeDStream(unpack->zstd); }
@@ -133,63 +132,55 @@ size_t cpb_unpacked_length(const char *path) {
   return stem;
 }
 
-static void unpack_free(cpb_unpack *unpack) {
-  if (unpack != NULL && unpack->opened) unpack->codec->close(unpack);
-  free(unpack);
+bool cpb_is_regular(const char *path) {
+  struct stat facts;
+  return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* Gives *unpack to the caller, also after a failure. EFORMAT if the library for it was not built in. */
-static cpb_status unpack_new(const codec *packing, const char *path, cpb_unpack **unpack, cpb_error *error) {
+/* EFORMAT if the library for it was not built in. */
+static bool unpack_new(const codec *packing, cpb_input *source) {
   if (packing->open == NULL)
-    return cpb_file_fail(error, CPB_WHY_BUILT_WITHOUT, path, "this capball was built without %s",
-                         packing->library);
-  *unpack = calloc(1, sizeof **unpack);
-  if (*unpack == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof **unpack);
-  (*unpack)->codec = packing;
-  (*unpack)->path = path;
-  (*unpack)->opened = packing->open(*unpack);
-  return (*unpack)->opened ? CPB_OK : cpb_fail_memory(error, "unpacking %s", path);
-}
-
-static cpb_status refill(cpb_unpack *unpack, int fd, cpb_error *error) {
-  ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
-  if (n < 0) return cpb_file_fail_errno(error, unpack->path, "read");
-  unpack->begin = 0;
-  unpack->end = (size_t)n;
-  return CPB_OK;
+    return cpb_refuse(&source->of, CPB_WHY_BUILT_WITHOUT, "this capball was built without %s",
+                      packing->library);
+  cpb_unpack *unpack = source->unpack = calloc(1, sizeof *unpack);
+  if (unpack == NULL) return cpb_fail_memory(source->of.error, "%zu bytes", sizeof *unpack) == CPB_OK;
+  unpack->codec = packing;
+  unpack->of = &source->of;
+  unpack->opened = packing->open(unpack);
+  return unpack->opened || cpb_fail_memory(source->of.error, "unpacking %s", source->of.path) == CPB_OK;
 }
 
 /* At most count decompressed bytes of `fd`; *got = 0 only at the end. EFORMAT if the data are damaged or truncated. */
-static cpb_status unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, size_t *got,
-                              cpb_error *error) {
+static bool unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, size_t *got) {
   *got = 0;
   while (*got == 0 && count != 0) {
-    cpb_status status = unpack->begin < unpack->end ? CPB_OK : refill(unpack, fd, error);
-    if (status != CPB_OK) return status;
+    if (unpack->begin == unpack->end) {
+      ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
+      if (n < 0) return cpb_refuse_errno(unpack->of, "read");
+      unpack->begin = 0;
+      unpack->end = (size_t)n;
+    }
     bool at_end = unpack->begin == unpack->end;
-    if (at_end && !unpack->inside) return CPB_OK;
-    status = unpack->codec->step(unpack, bytes, count, got, error);
-    if (status != CPB_OK) return status;
-    if (at_end && *got == 0) return refuse(unpack, "the file ends in the middle of it", error);
+    if (at_end && !unpack->inside) return true;
+    if (!unpack->codec->step(unpack, bytes, count, got)) return false;
+    if (at_end && *got == 0) return refuse(unpack, "the file ends in the middle of it");
   }
-  return CPB_OK;
+  return true;
 }
 
-cpb_status cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
-  if (size <= buffer->size) return CPB_OK;
-  if (size > SIZE_MAX / 2) return cpb_fail_memory(error, "%zu bytes", size);
-  size_t rounded = (size + 63) / 64 * 64;
-  unsigned char *bytes = aligned_alloc(64, rounded);
-  if (bytes == NULL) return cpb_fail_memory(error, "%zu bytes", size);
+bool cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
+  if (size <= buffer->size) return true;
+  size_t rounded = size > SIZE_MAX / 2 ? 0 : (size + 63) / 64 * 64;
+  unsigned char *bytes = rounded == 0 ? NULL : aligned_alloc(64, rounded);
+  if (bytes == NULL) return cpb_fail_memory(error, "%zu bytes", size) == CPB_OK;
   if (keep != 0) memcpy(bytes, buffer->bytes, keep);
   free(buffer->bytes);
-  buffer->bytes = bytes;
-  buffer->size = rounded;
-  return CPB_OK;
+  *buffer = (cpb_buffer){bytes, rounded};
+  return true;
 }
 
-cpb_status cpb_buffer_grow(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
-  if (size <= buffer->size) return CPB_OK;
+bool cpb_buffer_grow(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
+  if (size <= buffer->size) return true;
   return cpb_buffer_reserve(buffer, size > SIZE_MAX / 2 ? size : 2 * size, keep, error);
 }
 
@@ -207,167 +198,140 @@ size_t cpb_size_muladd(size_t a, size_t b, size_t c) {
 #define MAP_POPULATE 0
 #endif
 
-static cpb_status examine(cpb_input *source, cpb_error *error) {
+static bool examine(cpb_input *source) {
   struct stat status;
-  if (fstat(source->fd, &status) != 0) return cpb_file_fail_errno(error, source->path, "look at");
+  if (fstat(source->fd, &status) != 0) return cpb_refuse_errno(&source->of, "look at");
   if (S_ISDIR(status.st_mode)) {
     errno = EISDIR;
-    return cpb_file_fail_errno(error, source->path, "read");
+    return cpb_refuse_errno(&source->of, "read");
   }
   size_t stem;
-  const codec *packed = S_ISREG(status.st_mode) ? codec_of(source->path, &stem) : NULL;
+  const codec *packed = S_ISREG(status.st_mode) ? codec_of(source->of.path, &stem) : NULL;
   source->stream = !S_ISREG(status.st_mode) || packed != NULL;
   source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
-  return packed == NULL ? CPB_OK : unpack_new(packed, source->path, &source->unpack, error);
+  return packed == NULL || unpack_new(packed, source);
 }
 
-cpb_status cpb_input_open(const char *path, cpb_input *source, cpb_error *error) {
+bool cpb_input_open(cpb_input *source, const char *path, cpb_error *error) {
   bool standard_input = strcmp(path, "-") == 0;
-  *source = (cpb_input){.path = standard_input ? "standard input" : path,
+  *source = (cpb_input){.of = {standard_input ? "standard input" : path, error},
                         .fd = STDIN_FILENO,
                         .stream = true,
                         .size = UINT64_MAX};
-  if (standard_input) return CPB_OK;
+  if (standard_input) return true;
   source->fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (source->fd < 0) return cpb_file_fail_errno(error, path, "open");
-  source->owned = true;
-  cpb_status status = examine(source, error);
-  if (status != CPB_OK) cpb_input_close(source);
-  return status;
+  source->owned = source->fd >= 0;
+  if (!source->owned) return cpb_refuse_errno(&source->of, "open");
+  if (examine(source)) return true;
+  cpb_input_close(source);
+  return false;
 }
 
 void cpb_input_close(cpb_input *source) {
   if (source->owned) close(source->fd);
+  if (source->unpack != NULL && source->unpack->opened) source->unpack->codec->close(source->unpack);
+  free(source->unpack);
   source->owned = false;
-  unpack_free(source->unpack);
   source->unpack = NULL;
 }
 
-static size_t take_unread(cpb_input *source, void *bytes, size_t count) {
-  size_t taken = count < source->unread_count ? count : source->unread_count;
-  memcpy(bytes, source->unread, taken);
-  source->unread_count -= taken;
-  memmove(source->unread, source->unread + taken, source->unread_count);
-  return taken;
+/* A file must not have become shorter since it was opened. */
+static bool check_end(const cpb_input *source, uint64_t end, cpb_error *error) {
+  if (end >= source->size) return true;
+  return cpb_refuse(&(cpb_file_call){source->of.path, error}, CPB_WHY_FILE_CHANGED,
+                    "became shorter while it was being read: %" PRIu64 " bytes are left of %" PRIu64, end,
+                    source->size);
 }
 
-static cpb_status refuse_shorter(const cpb_input *source, uint64_t size, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_CHANGED, source->path,
-                       "became shorter while it was being read: %llu bytes are left of %llu",
-                       (unsigned long long)size, (unsigned long long)source->size);
-}
-
-/* The file must not have become shorter since it was opened. */
-static cpb_status check_end(const cpb_input *source, cpb_error *error) {
-  off_t end = source->stream ? -1 : lseek(source->fd, 0, SEEK_CUR);
-  return end >= 0 && (uint64_t)end < source->size ? refuse_shorter(source, (uint64_t)end, error) : CPB_OK;
-}
-
-cpb_status cpb_input_check_size(const cpb_input *source, cpb_error *error) {
+bool cpb_input_check_size(const cpb_input *source, cpb_error *error) {
   struct stat now;
-  if (source->stream) return CPB_OK;
-  if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
-  uint64_t size = (uint64_t)now.st_size;
-  return size < source->size ? refuse_shorter(source, size, error) : CPB_OK;
+  if (source->stream) return true;
+  if (fstat(source->fd, &now) == 0) return check_end(source, (uint64_t)now.st_size, error);
+  return cpb_refuse_errno(&(cpb_file_call){source->of.path, error}, "look at");
 }
 
-cpb_status cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
-  *got = take_unread(source, bytes, count);
-  if (*got != 0 || count == 0) return CPB_OK;
-  if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got, error);
-  ssize_t n = read_piece(source->fd, bytes, count);
-  if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
-  *got = (size_t)n;
-  return n == 0 ? check_end(source, error) : CPB_OK;
-}
-
-cpb_status cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got, cpb_error *error) {
+bool cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *got) {
   *got = 0;
-  while (*got < count) {
-    size_t some;
-    cpb_status status =
-        cpb_input_read_some(source, (unsigned char *)bytes + *got, count - *got, &some, error);
-    if (status != CPB_OK) return status;
-    if (some == 0) break;
-    *got += some;
-  }
-  return CPB_OK;
+  if (count == 0) return true;
+  if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got);
+  ssize_t n = read_piece(source->fd, bytes, count);
+  if (n < 0) return cpb_refuse_errno(&source->of, "read");
+  *got = (size_t)n;
+  off_t end = n > 0 || source->stream ? -1 : lseek(source->fd, 0, SEEK_CUR);
+  return end < 0 || check_end(source, (uint64_t)end, source->of.error);
+}
+
+bool cpb_input_read(cpb_input *source, void *bytes, size_t count, size_t *got) {
+  size_t some = 1;
+  for (*got = 0; *got < count && some != 0; *got += some)
+    if (!cpb_input_read_some(source, (unsigned char *)bytes + *got, count - *got, &some)) return false;
+  return true;
 }
 
 cpb_status cpb_read_whole(const char *path, cpb_buffer *buffer, size_t *length, const char **name,
                           cpb_error *error) {
   enum { FIRST_READ = 1 << 16 };
+  cpb_error unused;
   cpb_input source;
-  cpb_status status = cpb_input_open(path, &source, error);
-  if (status != CPB_OK) return status;
+  if (error == NULL) error = &unused;
+  if (!cpb_input_open(&source, path, error)) return error->status;
   size_t got = 1;
-  for (*length = 0; status == CPB_OK && got != 0; *length += got) {
-    status = cpb_buffer_grow(buffer, *length + FIRST_READ, *length, error);
-    if (status == CPB_OK)
-      status = cpb_input_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got, error);
-  }
-  *name = source.path;
+  bool done = true;
+  for (*length = 0; done && got != 0; *length += got)
+    done = cpb_buffer_grow(buffer, *length + FIRST_READ, *length, error) &&
+           cpb_input_read_some(&source, buffer->bytes + *length, buffer->size - *length, &got);
+  *name = source.of.path;
   cpb_input_close(&source);
-  return status;
+  return done ? CPB_OK : error->status;
 }
 
-void cpb_input_unread(cpb_input *source, const void *bytes, size_t count) {
-  memcpy(source->unread, bytes, count);
-  source->unread_count = count;
+static bool refuse_end(const cpb_file_call *of, uint64_t at, size_t missing) {
+  return cpb_refuse(of, CPB_WHY_FILE_ENDS_EARLY,
+                    "ends before byte %" PRIu64 ", where %zu more bytes should be", at, missing);
 }
 
-static cpb_status fail_end(const cpb_input *source, uint64_t at, size_t missing, cpb_error *error) {
-  return cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, source->path,
-                       "ends before byte %llu, where %zu more bytes should be", (unsigned long long)at,
-                       missing);
-}
-
-cpb_status cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count,
-                             cpb_error *error) {
+bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, size_t count,
+                       cpb_error *error) {
+  const cpb_file_call of = {source->of.path, error};
   for (size_t done = 0; done < count;) {
     size_t left = count - done;
     ssize_t n =
         pread(source->fd, (unsigned char *)bytes + done, left < PIECE ? left : PIECE, (off_t)(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return cpb_file_fail_errno(error, source->path, "read");
-    if (n == 0) return fail_end(source, (uint64_t)(offset + done), left, error);
+    if (n < 0) return cpb_refuse_errno(&of, "read");
+    if (n == 0) return refuse_end(&of, offset + done, left);
     done += (size_t)n;
   }
-  return CPB_OK;
+  return true;
 }
 
-cpb_status cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
-                         const unsigned char **bytes, cpb_error *error) {
+bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
+                   const unsigned char **bytes, cpb_error *error) {
+  const cpb_file_call of = {source->of.path, error};
   struct stat now;
-  if (fstat(source->fd, &now) != 0) return cpb_file_fail_errno(error, source->path, "look at");
-  if ((uint64_t)now.st_size < offset + count) return fail_end(source, (uint64_t)now.st_size, count, error);
+  if (fstat(source->fd, &now) != 0) return cpb_refuse_errno(&of, "look at");
+  if ((uint64_t)now.st_size < offset + count) return refuse_end(&of, (uint64_t)now.st_size, count);
   size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
   *size = before + count;
   *memory = mmap(NULL, *size, PROT_READ, MAP_SHARED | MAP_POPULATE, source->fd, (off_t)(offset - before));
-  if (*memory == MAP_FAILED) return cpb_file_fail_errno(error, source->path, "map");
+  if (*memory == MAP_FAILED) return cpb_refuse_errno(&of, "map");
   *bytes = (const unsigned char *)*memory + before;
-  return CPB_OK;
+  return true;
 }
 
-void cpb_input_unmap(void *memory, size_t size) {
-  if (size != 0) munmap(memory, size);
-}
-
-cpb_status cpb_input_rewind(cpb_input *source, cpb_error *error) {
+bool cpb_input_rewind(cpb_input *source) {
   if (cpb_input_passes_once(source))
-    return cpb_file_fail(error, CPB_WHY_PIPE_TWICE, source->path, "a pipe can be read only once");
-  if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_file_fail_errno(error, source->path, "rewind");
-  source->unread_count = 0;
-  if (source->unpack == NULL) return CPB_OK;
+    return cpb_refuse(&source->of, CPB_WHY_PIPE_TWICE, "a pipe can be read only once");
+  if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_refuse_errno(&source->of, "rewind");
+  if (source->unpack == NULL) return true;
   source->unpack->begin = source->unpack->end = 0;
   source->unpack->inside = false;
-  return CPB_OK;
+  return true;
 }
 
-cpb_status cpb_input_expect_end(cpb_input *source, const char *what, cpb_error *error) {
+bool cpb_input_expect_end(cpb_input *source, const char *what) {
   unsigned char byte;
   size_t got;
-  cpb_status status = cpb_input_read(source, &byte, 1, &got, error);
-  if (status != CPB_OK || got == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, source->path, "continues after %s", what);
+  if (!cpb_input_read(source, &byte, 1, &got)) return false;
+  return got == 0 || cpb_refuse(&source->of, CPB_WHY_FILE_SIZE, "continues after %s", what);
 }

@@ -1,25 +1,14 @@
 /* .libsvm .svm: a line is "label index:value index:value ..", indices from 1, ascending; missing entries are 0. d is
  * the largest index, so the file is read twice. Labels are not part of a vector: they are dropped, and written as 0. */
-#define _POSIX_C_SOURCE 200809L
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "core/fail.h"
-#include "io/file_fail.h"
 #include "io/format.h"
 #include "io/number.h"
 
-typedef struct entry {
-  size_t index; /* from 1 */
-  const char *value;
-  size_t length;
-} entry;
-
-static cpb_status refuse(const cpb_reader *reader, uint64_t row, const char *text, size_t length,
-                         const char *why, cpb_error *error) {
-  const cpb_lines *lines = reader->state;
-  return cpb_file_fail_row(error, CPB_WHY_LIBSVM_FIELD, reader->source.path, row, "line %llu: \"%.*s\" %s",
-                           (unsigned long long)lines->number, (int)(length < 40 ? length : 40), text, why);
+static bool refuse(const cpb_reader *reader, uint64_t row, const char *text, size_t length, const char *why) {
+  return cpb_refuse_row(reader->of, row, CPB_WHY_LIBSVM_FIELD, "line %" PRIu64 ": \"%.*s\" %s",
+                        reader->lines.number, (int)(length < 40 ? length : 40), text, why);
 }
 
 static size_t word_length(const char *p, const char *end) {
@@ -33,148 +22,90 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-/* The next index:value of a line after index `before`; index = 0 at the end of the line. */
-static cpb_status take_entry(const cpb_reader *reader, uint64_t row, const char **p, const char *end,
-                             size_t before, entry *taken, cpb_error *error) {
-  const char *word = *p = skip_blanks(*p, end);
-  size_t length = word_length(word, end), digits = 0, index = 0;
-  *taken = (entry){0, NULL, 0};
-  if (length == 0) return CPB_OK;
-  for (; digits < length && word[digits] >= '0' && word[digits] <= '9' && index <= CPB_COLS_MAX; digits++)
-    index = 10 * index + (size_t)(word[digits] - '0');
-  if (index > CPB_COLS_MAX)
-    return refuse(reader, row, word, length, "has an index above 16777216, the largest that is read", error);
-  if (digits == 0 || digits == length || word[digits] != ':')
-    return refuse(reader, row, word, length, "is not index:value", error);
-  if (index <= before)
-    return refuse(
-        reader, row, word, length,
-        before == 0 ? "has index 0, but they count from 1" : "breaks the ascending order of indices", error);
-  *taken = (entry){index, word + digits + 1, length - digits - 1};
-  *p = word + length;
-  return CPB_OK;
-}
-
-/* Skips the label and removes the comment. */
-static cpb_status take_label(const cpb_reader *reader, uint64_t row, cpb_line line, const char **p,
-                             const char **end, cpb_error *error) {
-  const char *comment = memchr(line.text, '#', line.length);
-  *end = comment == NULL ? line.text + line.length : comment;
-  const char *label = skip_blanks(line.text, *end);
-  size_t length = word_length(label, *end);
-  *p = label + length;
-  if (length != 0 && memchr(label, ':', length) != NULL)
-    return refuse(reader, row, label, length, "is not a label", error);
-  return CPB_OK;
+/* Reads the index of "index:value", of this many digits. Returns NULL, or what is wrong with the word. */
+static const char *read_index(const char *word, size_t length, size_t *index, size_t *digits) {
+  size_t before = *index;
+  *index = 0;
+  for (*digits = 0;
+       *digits < length && word[*digits] >= '0' && word[*digits] <= '9' && *index <= CPB_COLS_MAX;)
+    *index = 10 * *index + (size_t)(word[(*digits)++] - '0');
+  if (*index > CPB_COLS_MAX) return "has an index above 16777216, the largest that is read";
+  if (*digits == 0 || *digits == length || word[*digits] != ':') return "is not index:value";
+  if (*index > before) return NULL;
+  return before == 0 ? "has index 0, but they count from 1" : "breaks the ascending order of indices";
 }
 
 /* The next line that is not only a comment. */
-static cpb_status take_line(cpb_reader *reader, cpb_line *line, cpb_error *error) {
-  while (true) {
-    cpb_status status = cpb_lines_next(reader->state, &reader->source, line, error);
-    if (status != CPB_OK || line->text == NULL) return status;
-    const char *first = skip_blanks(line->text, line->text + line->length);
-    if (first < line->text + line->length && *first != '#') return CPB_OK;
+static bool take_line(cpb_reader *reader, cpb_line *line) {
+  while (cpb_lines_next(&reader->lines, &reader->source, line)) {
+    if (line->text == NULL) return true;
+    const char *end = line->text + line->length, *first = skip_blanks(line->text, end);
+    if (first < end && *first != '#') return true;
   }
+  return false;
 }
 
 /* Writes the values of a line to a row of zeros (NULL: only checks), and finds the largest index. */
-static cpb_status parse_line(const cpb_reader *reader, uint64_t row, cpb_line line, double *numbers,
-                             size_t *largest, cpb_error *error) {
-  const char *p, *end;
-  entry e = {0, NULL, 0};
-  size_t before = 0;
-  cpb_status status = take_label(reader, row, line, &p, &end, error);
-  while (status == CPB_OK) {
-    status = take_entry(reader, row, &p, end, before, &e, error);
-    if (status != CPB_OK || e.index == 0) break;
-    if (numbers != NULL && e.index > reader->cols)
-      return refuse(reader, row, e.value, e.length, "has an index that was not there in the first pass",
-                    error);
-    if (numbers != NULL && !cpb_number_parse(e.value, e.length, numbers + e.index - 1))
-      return refuse(reader, row, e.value, e.length, "is not a number that fits in a double", error);
-    before = e.index;
+static bool parse_entries(const cpb_reader *reader, cpb_line line, uint64_t row, double *numbers,
+                          size_t *largest) {
+  const char *comment = memchr(line.text, '#', line.length);
+  const char *end = comment == NULL ? line.text + line.length : comment;
+  const char *word = skip_blanks(line.text, end);
+  size_t length = word_length(word, end), index = 0, digits;
+  if (length != 0 && memchr(word, ':', length) != NULL)
+    return refuse(reader, row, word, length, "is not a label");
+  while ((length = word_length(word = skip_blanks(word + length, end), end)) != 0) {
+    const char *why = read_index(word, length, &index, &digits);
+    if (why != NULL) return refuse(reader, row, word, length, why);
+    if (index > *largest) *largest = index;
+    const char *value = word + digits + 1;
+    if (numbers != NULL && index > reader->cols)
+      return refuse(reader, row, value, length - digits - 1,
+                    "has an index that was not there in the first pass");
+    if (numbers != NULL && !cpb_number_parse(value, length - digits - 1, numbers + index - 1))
+      return refuse(reader, row, value, length - digits - 1, "is not a number that fits in a double");
   }
-  if (before > *largest) *largest = before;
-  return status;
+  return true;
 }
 
-static cpb_status first_pass(cpb_reader *reader, cpb_error *error) {
-  uint64_t rows = 0;
+static bool parse_row(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
   size_t largest = 0;
-  cpb_lines_start(reader->state, false);
-  for (;; rows++) {
-    cpb_line line;
-    cpb_status status = take_line(reader, &line, error);
-    if (status != CPB_OK) return status;
-    if (line.text == NULL) break;
-    status = parse_line(reader, rows, line, NULL, &largest, error);
-    if (status != CPB_OK) return status;
-  }
-  if (largest == 0)
-    return cpb_file_fail(error, CPB_WHY_FILE_EMPTY, reader->source.path,
-                         "has %llu row%s and no index:value in them, so no d", (unsigned long long)rows,
-                         cpb_s(rows));
-  reader->cols = largest;
-  reader->rows = rows;
-  return CPB_OK;
+  memset(numbers, 0, reader->cols * sizeof *numbers);
+  return parse_entries(reader, line, row, numbers, &largest);
 }
 
-static cpb_status libsvm_rewind(cpb_reader *reader, cpb_error *error) {
-  (void)error;
-  cpb_lines_start(reader->state, false);
-  return CPB_OK;
+static bool libsvm_rewind(cpb_reader *reader) {
+  cpb_lines_start(&reader->lines, false);
+  return true;
 }
 
-static cpb_status libsvm_open(cpb_reader *reader, cpb_error *error) {
-  reader->state = calloc(1, sizeof(cpb_lines));
-  if (reader->state == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof(cpb_lines));
+static bool libsvm_open(cpb_reader *reader) {
+  cpb_line line = {"", 0};
+  uint64_t rows = 0;
+  libsvm_rewind(reader);
   reader->dtype = CPB_F64;
-  cpb_status status = first_pass(reader, error);
-  if (status == CPB_OK) status = cpb_input_rewind(&reader->source, error);
-  return status == CPB_OK ? libsvm_rewind(reader, error) : status;
+  for (; take_line(reader, &line) && line.text != NULL; rows++)
+    if (!parse_entries(reader, line, rows, NULL, &reader->cols)) return false;
+  if (line.text != NULL) return false;
+  if (reader->cols == 0)
+    return cpb_refuse(reader->of, CPB_WHY_FILE_EMPTY,
+                      "has %" PRIu64 " row%s and no index:value in them, so no d", rows, cpb_s(rows));
+  reader->rows = rows;
+  return cpb_input_rewind(&reader->source) && libsvm_rewind(reader);
 }
 
-static void libsvm_close(cpb_reader *reader) {
-  if (reader->state != NULL) cpb_lines_free(reader->state);
-  free(reader->state);
+static bool libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
+  size_t count = cpb_block_count(reader, max_rows);
+  return cpb_buffer_reserve(&reader->buffer, count * reader->cols * sizeof(double), 0, reader->of->error) &&
+         cpb_next_lines(reader, count, block, take_line, parse_row) &&
+         (block->rows == count ||
+          cpb_refuse(reader->of, CPB_WHY_FILE_CHANGED, "has fewer lines than in the first pass"));
 }
 
-static cpb_status read_rows(cpb_reader *reader, size_t count, double *numbers, cpb_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    uint64_t row = reader->next_row + i;
-    size_t largest = 0;
-    cpb_line line;
-    cpb_status status = take_line(reader, &line, error);
-    if (status != CPB_OK) return status;
-    if (line.text == NULL)
-      return cpb_file_fail(error, CPB_WHY_FILE_CHANGED, reader->source.path,
-                           "has fewer lines than in the first pass");
-    memset(numbers + i * reader->cols, 0, reader->cols * sizeof(double));
-    status = parse_line(reader, row, line, numbers + i * reader->cols, &largest, error);
-    if (status != CPB_OK) return status;
-  }
-  return CPB_OK;
-}
-
-static cpb_status libsvm_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  size_t count = cpb_block_count(reader, max_rows), row_bytes = reader->cols * sizeof(double);
-  cpb_status status = cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, error);
-  if (status == CPB_OK) status = read_rows(reader, count, (double *)(void *)reader->buffer.bytes, error);
-  *block = cpb_rows(reader->buffer.bytes, CPB_F64, count, reader->cols);
-  return status;
-}
-
-static cpb_status libsvm_begin(cpb_writer *writer, cpb_error *error) {
-  if (writer->cols <= CPB_COLS_MAX) return CPB_OK;
-  return cpb_file_fail(error, CPB_WHY_FILE_LIMIT, writer->whole.path,
-                       "libsvm files have at most %d columns, got %zu", CPB_COLS_MAX, writer->cols);
-}
-
-/* +0 is omitted; -0 is not, because its sign would be lost. */
-static bool is_zero(const char *element, size_t size) {
-  static const char zero[8] = {0};
-  return memcmp(element, zero, size) == 0;
+static bool libsvm_begin(cpb_writer *writer) {
+  return writer->o.cols <= CPB_COLS_MAX ||
+         cpb_refuse(&writer->of, CPB_WHY_FILE_LIMIT, "libsvm files have at most %d columns, got %zu",
+                    CPB_COLS_MAX, writer->o.cols);
 }
 
 static void print_entry(cpb_writer *writer, const void *row, size_t column) {
@@ -182,18 +113,19 @@ static void print_entry(cpb_writer *writer, const void *row, size_t column) {
   double index = (double)column + 1;
   size_t length = 1 + cpb_number_print(text + 1, &index, CPB_F64, 0);
   text[length++] = ':';
-  size_t digits = cpb_number_print(text + length, row, writer->dtype, column);
+  size_t digits = cpb_number_print(text + length, row, writer->o.dtype, column);
   cpb_writer_printed(writer, column, text + length, digits);
   cpb_text_put(&writer->out, text, length + digits);
 }
 
-/* The last column of the first row is written even if it is 0: it determines d. */
+/* +0 is omitted, but not -0, whose sign would be lost, nor the last column of the first row, which determines d. */
 static void print_row(cpb_writer *writer, const void *row, bool first) {
-  size_t size = cpb_dtype_size(writer->dtype);
-  if (writer->seal != NULL) memset(writer->parsed.bytes, 0, writer->cols * sizeof(double));
+  static const char zero[8] = {0};
+  size_t size = cpb_dtype_size(writer->o.dtype);
+  if (writer->o.seal != NULL) memset(writer->parsed.bytes, 0, writer->o.cols * sizeof(double));
   cpb_text_puts(&writer->out, "0");
-  for (size_t j = 0; j < writer->cols; j++)
-    if (!is_zero((const char *)row + j * size, size) || (first && j + 1 == writer->cols))
+  for (size_t j = 0; j < writer->o.cols; j++)
+    if (memcmp((const char *)row + j * size, zero, size) != 0 || (first && j + 1 == writer->o.cols))
       print_entry(writer, row, j);
   cpb_text_puts(&writer->out, "\n");
 }
@@ -206,7 +138,6 @@ const cpb_format cpb_format_libsvm = {
     .open = libsvm_open,
     .next = libsvm_next,
     .rewind = libsvm_rewind,
-    .close = libsvm_close,
     .begin = libsvm_begin,
     .print = print_row,
 };

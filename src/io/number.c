@@ -17,8 +17,7 @@ static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* digits * 10^scale, correctly rounded because both factors are exact doubles. False if they are not (or if the text is
- * not a plain decimal): then strtod is used. */
+/* digits / 10^decimals, rounded once because both are exact doubles; false if they are not, or for other texts. */
 static bool parse_short(const char *p, const char *end, double *value) {
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
@@ -40,36 +39,8 @@ static bool parse_short(const char *p, const char *end, double *value) {
 
 /* ---- long decimals ---- */
 
-/* A decimal as significant digits and the position of the point, 0.DIGITS * 10^exponent. No double, and no tie between
- * two, has more than 768 digits: of the digits after them only matters whether they are all 0. */
+/* No double, and no tie between two, has more than 768 digits; of the others only matters whether they are all 0. */
 enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
-typedef struct decimal {
-  char digits[SIGNIFICANT];
-  size_t count;
-  int64_t exponent;
-  bool rest; /* a digit after the last one stored is not 0 */
-} decimal;
-
-static void take_digit(decimal *d, char digit, bool behind_point) {
-  bool leading = d->count == 0 && digit == '0';
-  if (!leading && d->count < SIGNIFICANT)
-    d->digits[d->count++] = digit;
-  else
-    d->rest = d->rest || digit != '0';
-  d->exponent += behind_point ? -leading : !leading;
-}
-
-/* Skips digits and a point; returns their number. */
-static size_t take_digits(const char **p, const char *end, decimal *d) {
-  const char *point = NULL, *first = *p;
-  for (; *p < end && (is_digit(**p) || (**p == '.' && point == NULL)); ++*p) {
-    if (**p == '.')
-      point = *p;
-    else
-      take_digit(d, **p, point != NULL);
-  }
-  return (size_t)(*p - first) - (point != NULL);
-}
 
 /* "e-12" to the end; saturates far beyond what any number of digits can compensate. */
 static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
@@ -85,16 +56,30 @@ static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
   return p == end && p > first;
 }
 
-/* The same number in fewer than `room` bytes, for strtod. Returns the length; 0: the text is not a decimal. */
+/* The same number as 0.DIGITSe.. in fewer than `room` bytes, for strtod. Returns the length; 0: not a decimal. */
 static size_t shorten(const char *p, const char *end, char *to, size_t room) {
-  decimal d = {.count = 0};
+  char digits[SIGNIFICANT];
+  size_t count = 0;
+  int64_t exponent = 0, most = EXPONENT_MAX;
+  bool any = false, point = false, rest = false; /* rest: a digit after the last one stored is not 0 */
   while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* like strtod */
   bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) p++;
-  if (take_digits(&p, end, &d) == 0 || !take_exponent(p, end, &d.exponent)) return 0;
-  int64_t most = EXPONENT_MAX, exponent = d.exponent < -most ? -most : d.exponent > most ? most : d.exponent;
-  return (size_t)snprintf(to, room, "%s0.%.*s%se%" PRId64, negative ? "-" : "", (int)d.count, d.digits,
-                          d.rest ? "1" : "", d.count == 0 ? 0 : exponent);
+  for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
+    if (*p == '.') {
+      point = true;
+      continue;
+    }
+    bool leading = count == 0 && *p == '0', stored = !leading && count < SIGNIFICANT;
+    if (stored) digits[count++] = *p;
+    rest = rest || (!stored && *p != '0');
+    exponent += point ? -leading : !leading;
+    any = true;
+  }
+  if (!any || !take_exponent(p, end, &exponent)) return 0;
+  exponent = count == 0 ? 0 : exponent < -most ? -most : exponent > most ? most : exponent;
+  return (size_t)snprintf(to, room, "%s0.%.*s%se%" PRId64, negative ? "-" : "", (int)count, digits,
+                          rest ? "1" : "", exponent);
 }
 
 /* Whether strtod accepts the whole text; *data: whether it is valid in a file. Hexadecimal and nan(..) are C only. */
@@ -205,13 +190,9 @@ static size_t print_short_float(char *to, float value) {
   return print_real(to, value, digits);
 }
 
-static size_t print_short_double(char *to, double value) {
-  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
-  return whole ? print_real(to, value, DBL_DECIMAL_DIG) : cpb_digits_f64(to, value);
-}
-
 size_t cpb_number_print_short(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtype dtype, size_t i) {
   if (dtype == CPB_F32) return print_short_float(to, ((const float *)elements)[i]);
-  if (dtype == CPB_F64) return print_short_double(to, ((const double *)elements)[i]);
-  return cpb_number_print(to, elements, dtype, i);
+  double value = dtype == CPB_F64 ? ((const double *)elements)[i] : 0;
+  bool whole = value == trunc(value) && fabs(value) < 0x1p53;
+  return whole ? cpb_number_print(to, elements, dtype, i) : cpb_digits_f64(to, value);
 }

@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,19 +9,17 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "io/file_fail.h"
 #include "io/format.h"
 #include "io/random_access.h"
 
 /* For formats other than tables. */
-static cpb_status pick_columns(cpb_reader *reader, cpb_error *error) {
+static bool pick_columns(cpb_reader *reader) {
   if (reader->o.id_column != NULL || reader->o.label_column != NULL)
-    return cpb_file_fail(error, CPB_WHY_TEXT_COLUMN, reader->source.path,
-                         "%s files have no columns of text: ids and labels are for csv and tsv",
-                         reader->format->name);
-  if (!cpb_columns_are_chosen(&reader->o)) return CPB_OK;
-  return cpb_columns_choose(&reader->columns, &reader->o, false, reader->source.path, NULL, reader->cols,
-                            error);
+    return cpb_refuse(reader->of, CPB_WHY_TEXT_COLUMN,
+                      "%s files have no columns of text: ids and labels are for csv and tsv",
+                      reader->format->name);
+  return !cpb_columns_are_chosen(&reader->o) ||
+         cpb_columns_choose(&reader->columns, &reader->o, false, reader->of, NULL, reader->cols);
 }
 
 static bool picks(const cpb_reader *reader) {
@@ -36,19 +34,22 @@ static uint64_t rows_known(const cpb_reader *reader) {
   return reader->o.skip_bad ? CPB_ROWS_UNKNOWN : reader->rows;
 }
 
-static cpb_status open_file(cpb_reader *reader, const char *path, const char *format, cpb_error *error) {
+static bool open_file(cpb_reader *reader, const char *path, cpb_error *error) {
   reader->path = strdup(path);
-  if (reader->path == NULL) return cpb_fail_memory(error, "%zu bytes", strlen(path));
-  cpb_status status = cpb_format_find(path, format, &reader->format, &reader->file, &reader->set, error);
-  if (status == CPB_OK) status = cpb_input_open(reader->file, &reader->source, error);
-  if (status != CPB_OK) return status;
-  bool readable =
-      reader->format->streams_in || (reader->source.unpack != NULL && reader->format->rewind != NULL);
+  if (reader->path == NULL) return cpb_fail_memory(error, "%zu bytes", strlen(path)) == CPB_OK;
+  const cpb_format **format = &reader->format;
+  if (cpb_format_find(path, reader->o.format, format, &reader->file, &reader->set, error) != CPB_OK ||
+      !cpb_input_open(&reader->source, reader->file, error))
+    return false;
+  bool readable = (*format)->streams_in || (reader->source.unpack != NULL && (*format)->rewind != NULL);
   if (reader->source.stream && !readable)
-    return cpb_file_fail(error, CPB_WHY_PIPE_FORMAT, reader->source.path, "%s cannot be read from a pipe",
-                         reader->format->name);
-  status = reader->format->open(reader, error);
-  return status == CPB_OK && reader->format->select == NULL ? pick_columns(reader, error) : status;
+    return cpb_refuse(reader->of, CPB_WHY_PIPE_FORMAT, "%s cannot be read from a pipe", (*format)->name);
+  return (*format)->open(reader) && ((*format)->select != NULL || pick_columns(reader));
+}
+
+/* Begins a call that may fail; its status is that of the error returned. */
+static cpb_error *begin(cpb_reader *reader, cpb_error *error) {
+  return reader->of->error = error != NULL ? error : &reader->unwanted;
 }
 
 CPB_DEFAULTS(cpb_reader_options, .size = sizeof(cpb_reader_options))
@@ -70,12 +71,15 @@ cpb_status cpb_reader_open_as(const char *path, const cpb_reader_options *given,
   if (opened == NULL) return cpb_fail_memory(error, "%zu bytes", sizeof *opened);
   opened->rows = CPB_ROWS_UNKNOWN;
   opened->o = options;
-  status = open_file(opened, path, options.format, error);
-  if (status == CPB_OK)
+  opened->of = &opened->source.of;
+  cpb_error unused;
+  if (error == NULL) error = &unused;
+  if (open_file(opened, path, error)) {
     *reader = opened;
-  else
-    cpb_reader_free(opened);
-  return status;
+    return CPB_OK;
+  }
+  cpb_reader_free(opened);
+  return error->status;
 }
 
 void cpb_reader_free(cpb_reader *reader) {
@@ -86,6 +90,7 @@ void cpb_reader_free(cpb_reader *reader) {
   cpb_buffer_free(&reader->buffer);
   cpb_buffer_free(&reader->picked);
   cpb_buffer_free(&reader->bad);
+  cpb_buffer_free(&reader->lines.buffer);
   cpb_columns_free(&reader->columns);
   cpb_texts_free(&reader->ids);
   cpb_texts_free(&reader->labels);
@@ -97,7 +102,7 @@ void cpb_reader_free(cpb_reader *reader) {
 }
 
 static bool random_access(const cpb_reader *reader) {
-  return reader->format->at != NULL && !reader->source.stream && !picks(reader) && reader->fill == NULL &&
+  return reader->format->fixed && !reader->source.stream && !picks(reader) && reader->fill == NULL &&
          !reader->o.skip_bad;
 }
 
@@ -116,7 +121,8 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
 cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
   if (names == NULL || count == 0) return cpb_fail_missing(error, "names");
   if (!cpb_reader_info(reader).names) return CPB_OK;
-  return reader->format->select(reader, names, count, error);
+  error = begin(reader, error);
+  return reader->format->select(reader, names, count) ? CPB_OK : error->status;
 }
 
 cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error) {
@@ -131,45 +137,42 @@ cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *
 }
 
 /* Copies the selected columns of the block. */
-static cpb_status pick(cpb_reader *reader, cpb_view *block, cpb_error *error) {
+static bool pick(cpb_reader *reader, cpb_view *block) {
   size_t cols = reader->columns.taken, element = cpb_dtype_size(block->dtype);
   size_t bytes = cpb_size_muladd(block->rows, cols * element, 0);
-  cpb_status status = cpb_buffer_reserve(&reader->picked, bytes, 0, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_buffer_reserve(&reader->picked, bytes, 0, reader->of->error)) return false;
   for (size_t i = 0; i < block->rows; i++)
     for (size_t k = 0; k < block->cols; k++)
       if (reader->columns.place[k] != CPB_COLUMN_UNUSED)
         memcpy(reader->picked.bytes + (i * cols + reader->columns.place[k]) * element,
                (const char *)block->data + (i * block->stride + k) * element, element);
   *block = cpb_rows(reader->picked.bytes, block->dtype, block->rows, cols);
-  return CPB_OK;
+  return true;
 }
 
-static cpb_status note_bad(cpb_reader *reader, uint64_t row, cpb_error *error) {
+static bool note_bad(cpb_reader *reader, uint64_t row) {
   uint64_t *bad = (uint64_t *)(void *)reader->bad.bytes;
-  if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return CPB_OK; /* seen in an earlier pass */
+  if (reader->bad_count > 0 && bad[reader->bad_count - 1] >= row) return true; /* seen in an earlier pass */
   size_t used = reader->bad_count * sizeof row;
-  cpb_status status = cpb_buffer_grow(&reader->bad, used + sizeof row, used, error);
-  if (status != CPB_OK) return status;
+  if (!cpb_buffer_grow(&reader->bad, used + sizeof row, used, reader->of->error)) return false;
   memcpy(reader->bad.bytes + used, &row, sizeof row);
   reader->bad_count++;
-  return CPB_OK;
+  return true;
 }
 
 /* Moves good rows up over bad ones. */
-static cpb_status leave_bad_out(cpb_reader *reader, cpb_view *block, cpb_error *error) {
-  size_t kept = 0, stride = block->stride * cpb_dtype_size(block->dtype);
+static bool leave_bad_out(cpb_reader *reader, cpb_view *block) {
+  size_t kept = 0, element = cpb_dtype_size(block->dtype), stride = block->stride * element;
   char *rows = (char *)(uintptr_t)block->data;
   uint64_t first = reader->next_row - block->rows;
   for (size_t i = 0; i < block->rows; i++) {
-    if (!cpb_row_is_finite(*block, i)) {
-      cpb_status status = note_bad(reader, first + i, error);
-      if (status != CPB_OK) return status;
-    } else if (kept++ != i)
-      memmove(rows + (kept - 1) * stride, rows + i * stride, block->cols * cpb_dtype_size(block->dtype));
+    bool good = cpb_row_is_finite(*block, i);
+    if (good && kept != i) memmove(rows + kept * stride, rows + i * stride, block->cols * element);
+    if (!good && !note_bad(reader, first + i)) return false;
+    kept += good;
   }
   block->rows = kept;
-  return CPB_OK;
+  return true;
 }
 
 /* Blocks returned by `next` are in memory of the reader. */
@@ -180,79 +183,72 @@ static void fill(const cpb_reader *reader, cpb_view block) {
       if (isnan(cpb_view_at(block, i, k))) cpb_out_set(out, i, k, reader->fill[k]);
 }
 
-static cpb_status next_block(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
-  cpb_status status = reader->format->next(reader, max_rows, block, error);
-  if (status != CPB_OK || block->rows == 0) return status;
+static bool next_block(cpb_reader *reader, size_t max_rows, cpb_view *block) {
+  if (!reader->format->next(reader, max_rows, block)) return false;
   reader->next_row += block->rows;
-  if (picks(reader)) status = pick(reader, block, error);
-  bool real = block->dtype == CPB_F32 || block->dtype == CPB_F64;
-  if (status == CPB_OK && reader->fill != NULL && real) fill(reader, *block);
-  return status;
+  if (block->rows > 0 && picks(reader) && !pick(reader, block)) return false;
+  if (reader->fill != NULL && (block->dtype == CPB_F32 || block->dtype == CPB_F64)) fill(reader, *block);
+  return !reader->o.skip_bad || block->dtype > CPB_F16 || leave_bad_out(reader, block);
 }
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
   if (max_rows == 0) return cpb_fail_count(error, "max_rows", 0, "max_rows must be >= 1");
   reader->asked = true;
   uint64_t before;
-  cpb_status status;
+  error = begin(reader, error);
   do { /* a block of bad rows alone is not the end */
     before = reader->next_row;
-    status = next_block(reader, max_rows, block, error);
-    if (status == CPB_OK && reader->o.skip_bad && block->dtype <= CPB_F16)
-      status = leave_bad_out(reader, block, error);
-  } while (status == CPB_OK && block->rows == 0 && reader->next_row > before);
-  return status;
+    if (!next_block(reader, max_rows, block)) return error->status;
+  } while (block->rows == 0 && reader->next_row > before);
+  return CPB_OK;
 }
 
-/* Skips the header before rows of fixed size, in input without offsets. */
-static cpb_status skip_header(cpb_reader *reader, cpb_error *error) {
-  unsigned char bytes[512];
-  cpb_status status = CPB_OK;
-  for (uint64_t left = reader->layout.start; left > 0 && status == CPB_OK;) {
-    size_t got, piece = left < sizeof bytes ? (size_t)left : sizeof bytes;
-    status = cpb_input_read(&reader->source, bytes, piece, &got, error);
-    left -= piece;
-  }
-  return status;
+/* Rows of fixed size in input without offsets begin after the header. */
+static bool skip_header(cpb_reader *reader) {
+  size_t got, start = (size_t)reader->layout.start;
+  return cpb_buffer_reserve(&reader->buffer, start, 0, reader->of->error) &&
+         cpb_input_read(&reader->source, reader->buffer.bytes, start, &got);
 }
 
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
   if (cpb_input_passes_once(&reader->source) && !reader->asked) return CPB_OK;
-  cpb_status status = cpb_input_rewind(&reader->source, error);
-  if (status == CPB_OK && reader->source.unpack != NULL) status = skip_header(reader, error);
-  if (status == CPB_OK && reader->format->rewind != NULL) status = reader->format->rewind(reader, error);
-  if (status == CPB_OK) reader->next_row = 0;
-  return status;
+  error = begin(reader, error);
+  if (!cpb_input_rewind(&reader->source) || (reader->source.unpack != NULL && !skip_header(reader)) ||
+      (reader->format->rewind != NULL && !reader->format->rewind(reader)))
+    return error->status;
+  reader->next_row = reader->ahead = 0;
+  return CPB_OK;
 }
 
 cpb_status cpb_fail_random_access(const char *path, const cpb_format *format, cpb_error *error) {
   return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, path, "%s has no random access here", format->name);
 }
 
-static cpb_status check_rows(const cpb_reader *reader, uint64_t first, size_t count, cpb_error *error) {
-  if (!random_access(reader)) return cpb_fail_random_access(reader->path, reader->format, error);
-  if (first > reader->rows || count > reader->rows - first)
-    return cpb_file_fail(error, CPB_WHY_ROWS_BEYOND, reader->path,
-                         "rows %llu .. +%zu reach beyond its %llu row%s", (unsigned long long)first, count,
-                         (unsigned long long)reader->rows, cpb_s(reader->rows));
-  return CPB_OK;
+static bool check_rows(const cpb_reader *reader, uint64_t first, size_t count, cpb_error *error) {
+  if (!random_access(reader)) return cpb_fail_random_access(reader->path, reader->format, error) == CPB_OK;
+  return (first <= reader->rows && count <= reader->rows - first) ||
+         cpb_refuse(&(cpb_file_call){reader->path, error}, CPB_WHY_ROWS_BEYOND,
+                    "rows %" PRIu64 " .. +%zu reach beyond its %" PRIu64 " row%s", first, count, reader->rows,
+                    cpb_s(reader->rows));
 }
 
 cpb_status cpb_reader_at(const cpb_reader *reader, uint64_t first, size_t count, void *buffer,
                          cpb_view *block, cpb_error *error) {
-  cpb_status status = check_rows(reader, first, count, error);
-  return status != CPB_OK ? status : reader->format->at(reader, first, count, buffer, block, error);
+  cpb_error unused;
+  if (error == NULL) error = &unused;
+  return check_rows(reader, first, count, error) && cpb_fixed_at(reader, first, count, buffer, block, error)
+             ? CPB_OK
+             : error->status;
 }
 
 cpb_status cpb_reader_lend(const cpb_reader *reader, uint64_t first, size_t count, cpb_loan *loan,
                            cpb_view *block, cpb_error *error) {
+  cpb_error unused;
+  if (error == NULL) error = &unused;
   *loan = (cpb_loan){NULL, 0};
-  cpb_status status = check_rows(reader, first, count, error);
-  if (status != CPB_OK) return status;
-  if (reader->format->lend == NULL)
-    return cpb_file_fail(error, CPB_WHY_RANDOM_ACCESS, reader->path, "%s rows cannot be lent",
-                         reader->format->name);
-  return reader->format->lend(reader, first, count, loan, block, error);
+  return check_rows(reader, first, count, error) && cpb_fixed_lend(reader, first, count, loan, block, error)
+             ? CPB_OK
+             : error->status;
 }
 
 size_t cpb_reader_buffer_size(const cpb_reader *reader, size_t count) {

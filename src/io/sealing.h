@@ -28,8 +28,7 @@ struct cpb_seal {
 cpb_status cpb_reader_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, char **name,
                            cpb_error *error);
 
-/* Stores the text as the seal of existing rows, replacing an older one. Does nothing if the path is neither a regular
- * file nor a data set of one. */
+/* Stores or replaces the seal of existing rows. Does nothing unless the path is a regular file or a set of one. */
 cpb_status cpb_seal_store(const char *path, const char *text, cpb_error *error);
 
 /* ---- Converts elements from one dtype to another: exactly, or rounded to nearest; others are rejected. ---- */

@@ -38,8 +38,7 @@ static char *join(const char *path, size_t length, const char *name) {
   return joined;
 }
 
-/* The end of the chain of symbolic links, whether it exists or not; realpath() would reject a link to a file that is
- * yet to be created. */
+/* The end of the chain of symbolic links; unlike realpath(), also if it does not exist yet. */
 static char *follow_links(const char *path) {
   char *place = join("", 0, path), link[PATH_MAX];
   for (int i = 0; place != NULL && i < LINKS_MAX; i++) {
@@ -74,8 +73,7 @@ static bool is_named(int fd, const char *name) {
          opened.st_ino == named.st_ino;
 }
 
-/* A lock on the open file, released when its process ends. Without support for locks this always fails, so that no file
- * is removed as abandoned. */
+/* Released when its process ends. Without support for locks this fails, so that no file is removed as abandoned. */
 static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /* Removes the temporary files of this target left by processes that died. */
@@ -91,23 +89,31 @@ static void remove_litter(const char *target) {
   }
 }
 
-/* O_EXCL ensures that the name is not in use. Between creating and locking the file, another process may have removed it
- * as abandoned. */
-static int create_named(const char *target, mode_t mode, char **temporary) {
+/* Tries names for the temporary file until one is accepted; `attempt` sets errno. */
+static bool name_temporary(cpb_whole *whole, mode_t mode,
+                           bool (*attempt)(cpb_whole *whole, const char *name, mode_t mode)) {
   int reason = EEXIST;
   for (unsigned number = 0; number < NAMES && reason == EEXIST; number++) {
-    char *name = temporary_name(target, number);
-    int fd = name == NULL ? -1 : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    reason = fd >= 0 ? EEXIST : name == NULL ? ENOMEM : errno;
-    if (fd >= 0 && (lock(fd) || errno != EWOULDBLOCK) && is_named(fd, name)) {
-      *temporary = name;
-      return fd;
+    char *name = temporary_name(whole->target, number);
+    if (name != NULL && attempt(whole, name, mode)) {
+      whole->temporary = name;
+      return true;
     }
-    if (fd >= 0) close(fd);
+    reason = name == NULL ? ENOMEM : errno;
     free(name);
   }
   errno = reason;
-  return -1;
+  return false;
+}
+
+/* Between creating and locking the file, another process may have removed it as abandoned. */
+static bool create_named(cpb_whole *whole, const char *name, mode_t mode) {
+  int fd = whole->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (fd < 0 || ((lock(fd) || errno != EWOULDBLOCK) && is_named(fd, name))) return fd >= 0;
+  close(fd);
+  whole->fd = -1;
+  errno = EEXIST;
+  return false;
 }
 
 static void name_of_descriptor(int fd, char name[40]) { snprintf(name, 40, "/proc/self/fd/%d", fd); }
@@ -134,8 +140,8 @@ static cpb_status open_temporary(cpb_whole *whole, const struct stat *existing, 
   mode_t mode = existing == NULL ? 0666 : existing->st_mode & 0777;
   remove_litter(whole->target);
   whole->fd = create_unnamed(whole->target, mode);
-  if (whole->fd < 0) whole->fd = create_named(whole->target, mode, &whole->temporary);
-  if (whole->fd < 0) return cpb_file_fail_errno(error, whole->path, "create a file beside it");
+  if (whole->fd < 0 && !name_temporary(whole, mode, create_named))
+    return cpb_file_fail_errno(error, whole->path, "create a file beside it");
   if (existing != NULL && fchmod(whole->fd, mode) != 0)
     return cpb_file_fail_errno(error, whole->path, "keep its permissions");
   return CPB_OK;
@@ -230,27 +236,12 @@ static bool is_unchanged(const cpb_whole *whole) {
 }
 
 /* Links the temporary file to another name, which must not exist. */
-static bool give_name(const cpb_whole *whole, const char *name) {
+static bool give_name(cpb_whole *whole, const char *name, mode_t mode) {
+  (void)mode;
   char descriptor[40];
   name_of_descriptor(whole->fd, descriptor);
   const char *from = whole->temporary != NULL ? whole->temporary : descriptor;
   return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* Names an unnamed file, which it needs to replace another. */
-static bool name_temporary(cpb_whole *whole) {
-  for (unsigned number = 0; number < NAMES && whole->temporary == NULL; number++) {
-    char *name = temporary_name(whole->target, number);
-    if (name != NULL && give_name(whole, name)) {
-      whole->temporary = name;
-      return true;
-    }
-    int reason = name == NULL ? ENOMEM : errno;
-    free(name);
-    errno = reason;
-    if (reason != EEXIST) return false;
-  }
-  return whole->temporary != NULL;
 }
 
 static void forget_temporary(cpb_whole *whole) {
@@ -260,16 +251,16 @@ static void forget_temporary(cpb_whole *whole) {
 
 static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
   if (whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
-  if (!name_temporary(whole) || rename(whole->temporary, whole->target) != 0)
+  bool named = whole->temporary != NULL || name_temporary(whole, 0, give_name);
+  if (!named || rename(whole->temporary, whole->target) != 0)
     return cpb_file_fail_errno(error, whole->path, "put in place");
   forget_temporary(whole);
   return CPB_OK;
 }
 
-/* For a target that does not exist yet: link() is atomic and never replaces another file. Some file systems have no
- * links. */
+/* For a new target: link() is atomic and never replaces another file. Some file systems have no links. */
 static cpb_status make_target(cpb_whole *whole, cpb_error *error) {
-  if (give_name(whole, whole->target)) {
+  if (give_name(whole, whole->target, 0)) {
     if (whole->temporary != NULL) unlink(whole->temporary);
     forget_temporary(whole);
     return CPB_OK;
@@ -309,8 +300,10 @@ static bool take_name(int fd, const struct stat *directory) {
   }
   return false;
 }
+#endif
 
 int cpb_whole_lock(const char *target) {
+#ifdef __linux__
   struct stat facts;
   char *directory = directory_of(target);
   bool there = directory != NULL && stat(directory, &facts) == 0;
@@ -318,14 +311,11 @@ int cpb_whole_lock(const char *target) {
   int fd = there ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
   if (fd < 0 || take_name(fd, &facts)) return fd;
   close(fd);
-  return -1;
-}
 #else
-int cpb_whole_lock(const char *target) {
   (void)target;
+#endif
   return -1;
 }
-#endif
 
 void cpb_whole_unlock(int lock) {
   if (lock >= 0) close(lock);

@@ -187,12 +187,12 @@ static bool read_spheroid(dual_line *line, const cpb_json *object) {
 }
 
 /* A ball, an ellipsoid of revolution, or any ellipsoid (W or G, r = 1 unless given). */
-static bool read_bounded(dual_line *line, const cpb_json *object, const char *name) {
+static bool read_bounded(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
   if (!read_vector(line, object, "c", line->d, &region->c, &line->d)) return false;
   bool axis = cpb_json_get(object, "axis") != NULL, metric = cpb_json_get(object, "G") != NULL;
   bool shaped = metric || cpb_json_get(object, "W") != NULL;
-  if (axis && shaped) return reject(line, "%s has both an axis and a matrix", name);
+  if (axis && shaped) return reject(line, "%s has both an axis and a matrix", object->key);
   if (axis) return read_spheroid(line, object);
   region->r = 1;
   bool optional = shaped && cpb_json_get(object, "r") == NULL;
@@ -206,8 +206,7 @@ static bool read_bounded(dual_line *line, const cpb_json *object, const char *na
   return positive(line, "r", region->r);
 }
 
-static bool read_halfspace(dual_line *line, const cpb_json *object, const char *name) {
-  (void)name;
+static bool read_halfspace(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
   if (!read_vector(line, object, "n", line->d, &region->c, &line->d) ||
       !read_number(line, object, "h", &region->r))
@@ -217,13 +216,12 @@ static bool read_halfspace(dual_line *line, const cpb_json *object, const char *
   return length > 0;
 }
 
-static bool read_punctured(dual_line *line, const cpb_json *object, const char *name) {
-  (void)name;
+static bool read_punctured(dual_line *line, const cpb_json *object) {
   return read_vector(line, object, "c", line->d, &line->region.c, &line->d);
 }
 
 /* Kinds without a vector: the dimension is that of the map or the pole, or given as "d". */
-static bool read_whole(dual_line *line, const cpb_json *object, const char *name) {
+static bool read_whole(dual_line *line, const cpb_json *object) {
   const cpb_json *d = cpb_json_get(object, "d");
   double wanted = cpb_json_is_number(d) ? d->real : 0;
   if (d != NULL && !(wanted >= 1 && wanted <= 1 << 24 && wanted == trunc(wanted)))
@@ -231,13 +229,12 @@ static bool read_whole(dual_line *line, const cpb_json *object, const char *name
   if (d != NULL && line->d != 0 && wanted != (double)line->d)
     return reject(line, "\"d\" is %.17g, but the map has %zu", wanted, line->d);
   if (d != NULL) line->d = (size_t)wanted;
-  if (line->d == 0) return reject(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", name);
+  if (line->d == 0) return reject(line, "the dimension is not known: write {\"%s\":{\"d\":2}}", object->key);
   line->region.c = dual_numbers(line, line->d);
   return line->region.c != NULL;
 }
 
-static bool read_cap(dual_line *line, const cpb_json *object, const char *name) {
-  (void)name;
+static bool read_cap(dual_line *line, const cpb_json *object) {
   cpb_cap *cap = &line->cap;
   size_t count = 0, wanted = line->d == 0 ? 0 : line->d + 1;
   if (!read_vector(line, object, "p", wanted, &cap->p, &count) || !read_number(line, object, "b", &cap->b))
@@ -257,7 +254,7 @@ static bool read_cap(dual_line *line, const cpb_json *object, const char *name) 
 typedef struct shape {
   const char *name;
   cpb_region_kind kind; /* of a region */
-  bool (*read)(dual_line *line, const cpb_json *object, const char *name);
+  bool (*read)(dual_line *line, const cpb_json *object);
   const char *keys[8]; /* ends with NULL */
 } shape;
 
@@ -277,7 +274,7 @@ static bool read_shape(dual_line *line, const shape *of, const cpb_json *object)
   for (const cpb_json *member = object->first; member != NULL; member = member->next)
     if (!is_one_of(of->keys, member->key)) return reject(line, "%s has no \"%s\"", of->name, member->key);
   line->region.kind = of->kind;
-  bool read = of->read(line, object, of->name);
+  bool read = of->read(line, object);
   line->region.d = line->d;
   return read;
 }

@@ -32,22 +32,24 @@ void cpb_json_put_names(cpb_text *l, const char *const *names, size_t count) {
   put_key(l, "columns");
   for (size_t i = 0; i < count; i++) {
     cpb_text_puts(l, i == 0 ? "[" : ", ");
-    cpb_json_string(l, cpb_is_utf8(names[i]) ? names[i] : "?");
+    cpb_json_string(l, l->style.any_bytes || cpb_is_utf8(names[i]) ? names[i] : "?");
   }
   cpb_text_puts(l, "]");
 }
 
-cpb_status cpb_json_finish(cpb_text *l, const char *what, char **text, cpb_error *error) {
-  char hex[17];
-  uint64_t sum = l->bytes == NULL ? 0 : cpb_checksum(l->bytes, l->used); /* of the lines so far */
-  snprintf(hex, sizeof hex, "%016" PRIx64, sum);
-  cpb_json_put(l, "checksum", "s", hex);
+cpb_status cpb_json_finish_with(cpb_text *l, uint64_t sum, const char *what, char **text, cpb_error *error) {
+  cpb_json_put(l, "checksum", "x", sum);
   cpb_text_puts(l, "\n}\n");
   *text = l->bytes;
   if (l->failure == CPB_JSON_WHOLE) return CPB_OK;
   free(l->bytes);
   *text = NULL;
   return cpb_fail_memory(error, "the text of a %s", what);
+}
+
+cpb_status cpb_json_finish(cpb_text *l, const char *what, char **text, cpb_error *error) {
+  uint64_t sum = l->bytes == NULL ? 0 : cpb_checksum(l->bytes, l->used);
+  return cpb_json_finish_with(l, sum, what, text, error);
 }
 
 cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_error *error) {
@@ -226,15 +228,15 @@ static uint64_t stored_sum(const char *p, const char *end) {
 }
 
 void cpb_json_check_sum(cpb_json_file *f) {
-  char right[17];
-  snprintf(right, sizeof right, "%016" PRIx64, stored_sum(f->text, f->text + f->length));
-  cpb_json_compare_sum(f, right);
+  cpb_json_compare_sum(f, stored_sum(f->text, f->text + f->length));
 }
 
-void cpb_json_compare_sum(cpb_json_file *f, const char *right) {
+void cpb_json_compare_sum(cpb_json_file *f, uint64_t right) {
   const char *said = cpb_json_string_of(cpb_json_get(f->root, "checksum"));
+  char is[17];
+  snprintf(is, sizeof is, "%016" PRIx64, right);
   if (said == NULL)
     cpb_json_refuse(f, CPB_WHY_CHECKSUM, "has no \"checksum\"");
-  else if (strcmp(said, right) != 0)
-    cpb_json_refuse(f, CPB_WHY_CHECKSUM, "its numbers have checksum %s, but it says \"%.40s\"", right, said);
+  else if (strcmp(said, is) != 0)
+    cpb_json_refuse(f, CPB_WHY_CHECKSUM, "its numbers have checksum %s, but it says \"%.40s\"", is, said);
 }

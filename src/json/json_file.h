@@ -16,8 +16,11 @@ void cpb_json_put(cpb_text *lines, const char *key, const char *format, ...);
 /* "capball": {"kind": .., "version": ..}, the first line. */
 void cpb_json_put_kind(cpb_text *lines, const char *kind, int version);
 
-/* Checksum and end; gives *text to the caller, or frees it and reports that there is no memory for `what`. */
+/* The checksum of the text so far, or another one, and the end; gives *text to the caller, or frees it and reports that
+ * there is no memory for `what`. */
 cpb_status cpb_json_finish(cpb_text *lines, const char *what, char **text, cpb_error *error);
+cpb_status cpb_json_finish_with(cpb_text *lines, uint64_t sum, const char *what, char **text,
+                                cpb_error *error);
 
 /* Writes the text of an object to a file and frees it; status: of the call that generated it. */
 cpb_status cpb_json_save(cpb_status status, char *text, const char *path, cpb_error *error);
@@ -61,7 +64,7 @@ void cpb_json_check_kind(cpb_json_file *file, const char *kind, int version);
 
 /* The checksum stated by the file is that of its text; or `right`, if it was computed in another way. */
 void cpb_json_check_sum(cpb_json_file *file);
-void cpb_json_compare_sum(cpb_json_file *file, const char *right);
+void cpb_json_compare_sum(cpb_json_file *file, uint64_t right);
 
 double cpb_json_number(cpb_json_file *file, const cpb_json *object, const char *key);
 size_t cpb_json_count(cpb_json_file *file, const cpb_json *object, const char *key, long long least,
@@ -77,8 +80,7 @@ double *cpb_json_numbers(cpb_json_file *file, const cpb_json *object, const char
 /* The member "rows": `count` whole numbers, or NULL for null. */
 uint64_t *cpb_json_row_numbers(cpb_json_file *file, const cpb_json *object, size_t count);
 
-/* The names of columns: an array of `count` strings, or NULL if there are none. A name that is not UTF-8 is written as
- * "?". */
+/* The names of columns, `count` strings; NULL: none. A name that is not UTF-8 is written as "?". */
 void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
 const char **cpb_json_read_names(cpb_json_file *file, size_t count);
 

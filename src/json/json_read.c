@@ -12,7 +12,7 @@
 #include "core/state_bytes.h"
 #include "io/file_fail.h"
 
-enum { DEEPEST = 512, INTEGER_ROOM = 32 };
+enum { DEEPEST = 512 };
 
 typedef struct parser {
   const char *start;    /* the text as given */
@@ -55,14 +55,15 @@ static size_t skip_digits(parser *t) {
   return (size_t)(t->p - from);
 }
 
+static bool skip_one_of(parser *t, const char *set) {
+  bool found = *t->p != 0 && strchr(set, *t->p) != NULL;
+  t->p += found;
+  return found;
+}
+
 static cpb_json *read_integer(parser *t, const char *from) {
-  char digits[INTEGER_ROOM];
-  size_t length = (size_t)(t->p - from);
-  if (length >= sizeof digits) return refuse(t, "too big integer");
-  memcpy(digits, from, length);
-  digits[length] = 0;
   errno = 0;
-  long long number = strtoll(digits, NULL, 10);
+  long long number = strtoll(from, NULL, 10);
   if (errno == ERANGE) return refuse(t, "too big integer");
   cpb_json *node = new_node(t, CPB_JSON_INTEGER);
   node->integer = number;
@@ -71,25 +72,18 @@ static cpb_json *read_integer(parser *t, const char *from) {
 }
 
 static cpb_json *read_number(parser *t) {
-  const char *from = t->p;
-  bool real = false;
-  if (*t->p == '-') t->p++;
-  const char *first = t->p;
-  size_t digits = skip_digits(t);
-  if (digits == 0 || (digits > 1 && *first == '0')) return refuse(t, "a number that is none");
-  if (t->p < t->end && *t->p == '.') {
-    real = true;
-    t->p++;
-    if (skip_digits(t) == 0) return refuse(t, "a number that is none");
-  }
-  if (t->p < t->end && (*t->p == 'e' || *t->p == 'E')) {
-    real = true;
-    t->p++;
-    if (t->p < t->end && (*t->p == '+' || *t->p == '-')) t->p++;
-    if (skip_digits(t) == 0) return refuse(t, "a number that is none");
-  }
+  const char *from = t->p, *first = from + (*from == '-');
   double number = 0;
-  if (!real && (t->how & CPB_JSON_AS_REALS) == 0) return read_integer(t, from);
+  skip_one_of(t, "-");
+  size_t digits = skip_digits(t);
+  bool right = digits == 1 || (digits > 1 && *first != '0');
+  bool point = right && skip_one_of(t, ".");
+  if (point) right = skip_digits(t) > 0;
+  bool power = right && skip_one_of(t, "eE");
+  if (power) skip_one_of(t, "+-");
+  if (power) right = skip_digits(t) > 0;
+  if (!right) return refuse(t, "a number that is none");
+  if (!point && !power && (t->how & CPB_JSON_AS_REALS) == 0) return read_integer(t, from);
   if ((t->how & CPB_JSON_LOOK) == 0 && !cpb_number_parse(from, (size_t)(t->p - from), &number))
     return refuse(t, "real number overflow");
   cpb_json *node = new_node(t, CPB_JSON_REAL);
@@ -165,8 +159,7 @@ static bool is_utf8(const char *text, size_t length) {
   return false;
 }
 
-/* The text between two quotes, decoded in place and 0-terminated: no escape is shorter than what it encodes. NULL after
- * an error. */
+/* The text up to the quote, decoded in place: no escape is shorter than what it encodes. NULL after an error. */
 static const char *read_text(parser *t, size_t *length) {
   char *text = t->p;
   *length = 0;
@@ -250,33 +243,25 @@ static cpb_json *read_member(parser *t, cpb_json *object) {
   return value;
 }
 
-/* An array or an object, after its opening bracket. */
-static cpb_json *read_elements(parser *t, cpb_json_type type, char close) {
+static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
+  t->p++;
+  if (t->depth++ == DEEPEST) return refuse(t, "nested too deeply");
   cpb_json *whole = new_node(t, type), **last = &whole->first;
-  if (take(t, close)) return whole;
-  do {
+  for (bool more = !take(t, close); more; more = take(t, ',')) {
     cpb_json *value = type == CPB_JSON_OBJECT ? read_member(t, whole) : read_value(t);
     if (value == NULL) return NULL;
     *last = value;
     last = &value->next;
     whole->count++;
-  } while (take(t, ','));
-  return take(t, close) ? whole : refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
-}
-
-static cpb_json *read_nested(parser *t, cpb_json_type type, char close) {
-  t->p++;
-  if (t->depth == DEEPEST) return refuse(t, "nested too deeply");
-  t->depth++;
-  cpb_json *value = read_elements(t, type, close);
+  }
   t->depth--;
-  return value;
+  if (whole->count == 0 || take(t, close)) return whole;
+  return refuse(t, type == CPB_JSON_OBJECT ? "'}' expected" : "']' expected");
 }
 
 static cpb_json *read_word(parser *t, const char *word, cpb_json_type type) {
-  size_t length = strlen(word);
-  if ((size_t)(t->end - t->p) < length || memcmp(t->p, word, length) != 0) return refuse(t, "invalid token");
-  t->p += length;
+  if (strncmp(t->p, word, strlen(word)) != 0) return refuse(t, "invalid token");
+  t->p += strlen(word);
   return new_node(t, type);
 }
 
@@ -295,27 +280,6 @@ static cpb_json *read_value(parser *t) {
   }
 }
 
-static cpb_json_fault fault_of(const parser *t) {
-  cpb_json_fault fault = {t->why, t->no_memory, t->bad_id, 1, 1};
-  for (const char *p = t->start; p < t->start + (t->p - t->copy); p++) {
-    fault.column = *p == '\n' ? 1 : fault.column + 1;
-    fault.line += *p == '\n';
-  }
-  return fault;
-}
-
-static void read_text_of(parser *t) {
-  skip_blanks(t);
-  bool any = (t->how & CPB_JSON_ANY) != 0;
-  if (!any && (t->p == t->end || (*t->p != '{' && *t->p != '['))) {
-    refuse(t, "'[' or '{' expected");
-    return;
-  }
-  read_value(t);
-  skip_blanks(t);
-  if (t->why == NULL && t->p != t->end) refuse(t, "end of file expected");
-}
-
 /* Space for the largest possible number of values, a copy of the text after them, and twice the space for names. */
 static bool make_room(parser *t, size_t length) {
   size_t values = 1, names = 1;
@@ -332,17 +296,28 @@ static bool make_room(parser *t, size_t length) {
   t->copy = t->p = (char *)(t->nodes + values);
   t->end = t->copy + length;
   memcpy(t->copy, t->start, length);
+  *t->end = 0; /* ends every token */
   return true;
 }
 
 cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault) {
   parser t = {.start = text, .how = how};
   t.no_memory = !make_room(&t, length);
-  if (t.no_memory)
-    refuse(&t, "no memory");
-  else
-    read_text_of(&t);
-  *fault = fault_of(&t);
+  if (t.no_memory) refuse(&t, "no memory");
+  if (!t.no_memory) {
+    skip_blanks(&t);
+    if ((how & CPB_JSON_ANY) == 0 && *t.p != '{' && *t.p != '[')
+      refuse(&t, "'[' or '{' expected");
+    else
+      read_value(&t);
+    skip_blanks(&t);
+    if (t.why == NULL && t.p != t.end) refuse(&t, "end of file expected");
+  }
+  *fault = (cpb_json_fault){t.why, t.no_memory, t.bad_id, 1, 1};
+  for (const char *p = text; p < text + (t.p - t.copy); p++) {
+    fault->column = *p == '\n' ? 1 : fault->column + 1;
+    fault->line += *p == '\n';
+  }
   free(t.slot);
   if (t.why == NULL) return t.nodes;
   free(t.nodes);

@@ -47,8 +47,7 @@ typedef struct cpb_json_fault {
   unsigned long long line, column;
 } cpb_json_fault;
 
-/* The value of a text (RFC 8259; unique names, no \u0000) with everything it contains, freed by one free(); NULL: see
- * fault. */
+/* The value of a text (RFC 8259; unique names, no \u0000) and all in it, freed by one free(); NULL: see fault. */
 cpb_json *cpb_json_value(const char *text, size_t length, unsigned how, cpb_json_fault *fault);
 
 /* The same, with a message about the file `name`: EFORMAT with line and column, or ENOMEM. */

@@ -1,8 +1,6 @@
 /* A map as JSON. Numbers have 17 digits and are written as reals (2.0, -0.0), so that reading gives the same bits; the
  * checksum is over exactly those digits. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,40 +12,6 @@
 #include "json/json_file.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24, PER_LINE = 4, ROW_PER_LINE = 8 };
-
-/* Names can contain any bytes: if a name is not UTF-8, its non-ASCII bytes are written as '?'. */
-static void put_string(cpb_text *t, const char *string) {
-  if (string == NULL) {
-    cpb_text_puts(t, "null");
-    return;
-  }
-  bool utf8 = cpb_is_utf8(string);
-  cpb_text_puts(t, "\"");
-  for (const char *c = string; *c != 0; c++) {
-    unsigned char byte = (unsigned char)*c;
-    if (byte < 0x20 || byte == 0x7f)
-      cpb_text_format(t, "\\u%04x", byte);
-    else if (byte >= 0x80 && !utf8)
-      cpb_text_puts(t, "?");
-    else
-      cpb_text_format(t, "%s%c", byte == '"' || byte == '\\' ? "\\" : "", byte);
-  }
-  cpb_text_puts(t, "\"");
-}
-
-static void put_vector(cpb_text *t, const double *numbers, size_t count, size_t per_line) {
-  if (numbers == NULL) {
-    cpb_text_puts(t, "null");
-    return;
-  }
-  cpb_text_puts(t, "[");
-  for (size_t i = 0; i < count; i++) {
-    cpb_text_puts(t, i == 0 && count <= per_line ? "" : i % per_line == 0 ? "\n    " : " ");
-    cpb_json_real(t, numbers[i]);
-    cpb_text_puts(t, i + 1 < count ? "," : "");
-  }
-  cpb_text_puts(t, "]");
-}
 
 /* ---- the numbers of the file and the checksum ---- */
 
@@ -77,8 +41,7 @@ static uint64_t hash_number(uint64_t hash, double value) {
   return hash_text(hash_text(hash, " "), digits);
 }
 
-/* Over the text "dim <d> scale <s> center .. pole .. whiten .. toward ..", numbers with 17 digits,
- * "null" for an absent part. */
+/* Over "dim <d> scale <s> center .. pole .. whiten .. toward ..", with 17 digits, "null" for an absent part. */
 static uint64_t checksum(const cpb_map_options *map) {
   part parts[PARTS];
   list_parts(map, parts);
@@ -93,44 +56,23 @@ static uint64_t checksum(const cpb_map_options *map) {
   return hash;
 }
 
-static void print_checksum(char hex[17], const cpb_map_options *map) {
-  snprintf(hex, 17, "%016" PRIx64, checksum(map));
-}
-
 /* ---- writing ---- */
-
-static void put_names(cpb_text *t, const cpb_map_options *map) {
-  if (map->columns == NULL) return;
-  cpb_json_put(t, "columns", "[");
-  for (size_t i = 0; i < map->d; i++) {
-    cpb_text_puts(t, i == 0 ? "" : ", ");
-    put_string(t, map->columns[i]);
-  }
-  cpb_text_puts(t, "]");
-}
 
 static void put_map(cpb_text *t, const cpb_map_options *map, const cpb_map_origin *origin) {
   part parts[PARTS];
-  char hex[17];
   list_parts(map, parts);
-  print_checksum(hex, map);
   cpb_json_put_kind(t, "map", VERSION);
   cpb_json_put(t, "dim", "I", (uint64_t)map->d);
-  put_names(t, map);
+  cpb_json_put_names(t, map->columns, map->d);
   cpb_json_put(t, "scale", "f", map->s);
   for (size_t k = 0; k < PARTS; k++) {
-    cpb_json_put(t, parts[k].key, "");
-    put_vector(t, parts[k].numbers, parts[k].count, parts[k].per_line);
+    t->style.per_line = parts[k].per_line;
+    cpb_json_put(t, parts[k].key, "V", parts[k].numbers, parts[k].count);
   }
-  cpb_json_put(t, "goal", "");
-  put_string(t, origin->goal);
+  cpb_json_put(t, "goal", "s", origin->goal);
   if (origin->evidence != NULL) cpb_json_put(t, "evidence", "");
   if (origin->evidence != NULL) cpb_text_puts(t, origin->evidence);
-  cpb_json_put(t, "made_from", "{s:", "source");
-  put_string(t, origin->source);
-  cpb_json_pack(t, ", s:I}", "rows", origin->rows);
-  cpb_json_put(t, "checksum", "s", hex);
-  cpb_text_puts(t, "\n}\n");
+  cpb_json_put(t, "made_from", "{s:s, s:I}", "source", origin->source, "rows", origin->rows);
 }
 
 static bool is_json(const char *string) {
@@ -153,13 +95,9 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
                     origin.evidence);
   cpb_map_options described = {.size = sizeof described};
   cpb_map_describe(map, &described);
-  cpb_text t = {.style = {.long_exponent = true}};
+  cpb_text t = {.style = {.long_exponent = true, .any_bytes = true}};
   put_map(&t, &described, &origin);
-  *json = t.bytes;
-  if (t.failure == CPB_JSON_WHOLE) return CPB_OK;
-  free(t.bytes);
-  *json = NULL;
-  return cpb_fail_memory(error, "the text of a map");
+  return cpb_json_finish_with(&t, checksum(&described), "map", json, error);
 }
 
 cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,
@@ -170,13 +108,6 @@ cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_orig
 }
 
 /* ---- reading ---- */
-
-static void check_sum(cpb_json_file *f, const cpb_map_options *map) {
-  char hex[17];
-  if (f->status != CPB_OK) return;
-  print_checksum(hex, map);
-  cpb_json_compare_sum(f, hex);
-}
 
 static void *make(cpb_json_file *f) {
   cpb_map_options o;
@@ -191,7 +122,7 @@ static void *make(cpb_json_file *f) {
   o.whiten = cpb_json_numbers(f, f->root, "whiten", o.d * o.d, NULL);
   o.toward = cpb_json_numbers(f, f->root, "toward", o.d + 1, NULL);
   o.columns = cpb_json_read_names(f, o.d);
-  check_sum(f, &o);
+  if (f->status == CPB_OK) cpb_json_compare_sum(f, checksum(&o));
   if (f->status == CPB_OK) cpb_json_made(f, cpb_map_new(&o, &map, &why), &why);
   return map;
 }
@@ -206,4 +137,64 @@ cpb_status cpb_map_from_json(const char *json, size_t length, const char *name, 
 
 cpb_status cpb_map_load(const char *path, cpb_map **map, cpb_error *error) {
   return cpb_json_load(&kind, path, map, error);
+}
+
+/* ---- the evidence for a scale, as it is stored in map files ---- */
+
+static void put_curve(cpb_text *t, const char *key, const cpb_curve_point *points, size_t count) {
+  cpb_json_pack(t, ",s:[", key);
+  for (size_t i = 0; i < count; i++)
+    cpb_json_pack(t, i == 0 ? "[f,f]" : ",[f,f]", points[i].s, points[i].value);
+  cpb_text_puts(t, "]");
+}
+
+static void put_maxima(cpb_text *t, const cpb_abid_maximum *points, size_t count) {
+  cpb_json_pack(t, ",s:[", "abid_maxima");
+  for (size_t i = 0; i < count; i++)
+    cpb_json_pack(t, i == 0 ? "[f,f]" : ",[f,f]", points[i].s, points[i].abid);
+  cpb_text_puts(t, "]");
+}
+
+static void put_alternatives(cpb_text *t, const cpb_choice_facts *facts, cpb_goal goal) {
+  const char *format = "s:f";
+  cpb_json_pack(t, ",s:{", "alternatives");
+  for (size_t other = 0; other < facts->alternative_count; other++)
+    if (other != (size_t)goal && isfinite(facts->alternatives[other])) {
+      cpb_json_pack(t, format, cpb_goal_name((cpb_goal)other), facts->alternatives[other]);
+      format = ",s:f";
+    }
+  cpb_text_puts(t, "}");
+}
+
+static void put_evidence(cpb_text *t, const cpb_choice_facts *facts, const cpb_map_fit_options *of) {
+  const char *measured = of->goal == CPB_GOAL_SPREAD   ? "abid"
+                         : of->goal == CPB_GOAL_RECALL ? "recall"
+                                                       : "norm";
+  cpb_json_pack(t, "{s:f", measured, facts->value);
+  if (of->goal == CPB_GOAL_RECALL)
+    cpb_json_pack(t, ",s:f,s:I", "target", of->target, "neighbours", (uint64_t)of->k);
+  put_alternatives(t, facts, of->goal);
+  if (facts->abid_count > 0) {
+    put_curve(t, "abid_curve", facts->abid, facts->abid_count);
+    put_maxima(t, facts->maxima, facts->maxima_count);
+  }
+  if (facts->ceiling_count > 0) put_curve(t, "recall_curve", facts->ceiling, facts->ceiling_count);
+  cpb_text_puts(t, "}");
+}
+
+cpb_status cpb_choice_to_json(const cpb_choice *choice, const cpb_map_fit_options *options, char **text,
+                              cpb_error *error) {
+  if (choice == NULL || text == NULL) return cpb_fail_missing(error, choice == NULL ? "choice" : "text");
+  cpb_map_fit_options of;
+  cpb_map_fit_options_init(&of, sizeof of);
+  cpb_status status = cpb_sized_take(&of, sizeof of, options, "map fit options", error);
+  if (status != CPB_OK) return status;
+  cpb_choice_facts facts = {.size = sizeof facts};
+  cpb_choice_describe(choice, &facts);
+  cpb_text t = {.style = {.compact = true, .fewest = true}};
+  put_evidence(&t, &facts, &of);
+  *text = t.failure == CPB_JSON_WHOLE ? t.bytes : NULL;
+  if (*text != NULL) return CPB_OK;
+  free(t.bytes);
+  return cpb_fail_memory(error, "the evidence for a scale");
 }

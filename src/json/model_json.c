@@ -139,19 +139,14 @@ static cpb_model_method read_method(cpb_json_file *f) {
   return 0;
 }
 
-/* null means beyond the range of double. */
-static double read_bound(cpb_json_file *f) {
-  bool beyond = cpb_json_is(cpb_json_get(f->root, "lower_bound"), CPB_JSON_NULL);
-  return beyond ? NAN : cpb_json_number(f, f->root, "lower_bound");
-}
-
 static void read_options(cpb_json_file *f, cpb_model_options *o) {
   const cpb_json *root = f->root;
   cpb_json_check_kind(f, "model", VERSION);
   o->method = read_method(f);
   o->converged = cpb_json_is(cpb_json_get(root, "converged"), CPB_JSON_TRUE);
   o->d = cpb_json_count(f, root, "dim", 1, DIM_MAX);
-  o->lower_bound = read_bound(f);
+  bool beyond = cpb_json_is(cpb_json_get(root, "lower_bound"), CPB_JSON_NULL); /* the range of double */
+  o->lower_bound = beyond ? NAN : cpb_json_number(f, root, "lower_bound");
   o->radius = cpb_json_number(f, root, "radius");
   o->nu = cpb_json_number(f, root, "nu");
   o->gap = cpb_json_number(f, root, "gap");

@@ -29,12 +29,11 @@ typedef struct sealing {
 } sealing;
 
 static cpb_status print(const cpb_seal_facts *facts, char **text, cpb_error *error) {
-  char fingerprint[17], hash[33];
+  char hash[33];
   cpb_text l = {0};
-  snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, facts->fingerprint);
   snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, facts->hash[0], facts->hash[1]);
   cpb_json_put_kind(&l, "seal", VERSION);
-  cpb_json_put(&l, "fingerprint", "s", fingerprint);
+  cpb_json_put(&l, "fingerprint", "x", facts->fingerprint);
   cpb_json_put(&l, "role", "s", role_names[facts->role]);
   cpb_json_put(&l, "radius", "f", facts->radius);
   cpb_json_put(&l, "rows", "I", (uint64_t)facts->rows);
@@ -116,25 +115,9 @@ static const char *text_of(const cpb_json *root, const char *key) {
   return text == NULL ? "" : text;
 }
 
-static bool read_role(const cpb_json *root, cpb_role *role) {
-  *role = strcmp(text_of(root, "role"), role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
-  return strcmp(text_of(root, "role"), role_names[*role]) == 0;
-}
-
-static bool read_precision(const cpb_json *root, cpb_dtype *dtype) {
-  static const cpb_dtype floats[] = {CPB_F32, CPB_F64, CPB_F16};
-  for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-    if (strcmp(text_of(root, "dtype"), cpb_dtype_name(*dtype = floats[i])) == 0) return true;
-  return false;
-}
-
-static bool read_hash(const cpb_json *root, uint64_t hash[2]) {
-  const char *text = text_of(root, "hash");
-  return strlen(text) == 32 && read_hex(text, &hash[0]) && read_hex(text + 16, &hash[1]);
-}
-
 static void read_facts(cpb_json_file *f, cpb_seal_facts *facts) {
-  const char *fingerprint = text_of(f->root, "fingerprint");
+  const char *fingerprint = text_of(f->root, "fingerprint"), *hash = text_of(f->root, "hash");
+  const char *role = text_of(f->root, "role"), *dtype = text_of(f->root, "dtype");
   cpb_json_check_kind(f, "seal", VERSION);
   cpb_json_check_sum(f);
   facts->rows = cpb_json_rows(f, f->root, "rows", 0, INT64_MAX);
@@ -142,33 +125,33 @@ static void read_facts(cpb_json_file *f, cpb_seal_facts *facts) {
   facts->radius = cpb_json_number(f, f->root, "radius");
   check_key(f, facts->radius >= 0 && facts->radius < INFINITY, "radius");
   check_key(f, strlen(fingerprint) == 16 && read_hex(fingerprint, &facts->fingerprint), "fingerprint");
-  check_key(f, read_role(f->root, &facts->role), "role");
-  check_key(f, read_precision(f->root, &facts->precision), "dtype");
-  check_key(f, read_hash(f->root, facts->hash), "hash");
-}
-
-static cpb_status read_text(const char *text, size_t length, const char *name, cpb_seal_facts *facts,
-                            cpb_error *error) {
-  cpb_json *root;
-  cpb_status status = cpb_json_read(text, length, 0, name, &root, error);
-  if (status != CPB_OK) return status;
-  cpb_json_file file = {.root = root, .name = name, .text = text, .length = length, .error = error};
-  read_facts(&file, facts);
-  free(root);
-  return file.status;
+  facts->role = strcmp(role, role_names[CPB_ROLE_QUERY]) == 0 ? CPB_ROLE_QUERY : CPB_ROLE_BASE;
+  check_key(f, strcmp(role, role_names[facts->role]) == 0, "role");
+  facts->precision = CPB_F32;
+  while (facts->precision <= CPB_F16 && strcmp(dtype, cpb_dtype_name(facts->precision)) != 0)
+    facts->precision++;
+  check_key(f, facts->precision <= CPB_F16, "dtype");
+  check_key(f, strlen(hash) == 32 && read_hex(hash, &facts->hash[0]) && read_hex(hash + 16, &facts->hash[1]),
+            "hash");
 }
 
 cpb_status cpb_seal_read(const cpb_reader *reader, cpb_seal_facts *facts, cpb_error *error) {
   if (reader == NULL || facts == NULL) return cpb_fail_missing(error, reader == NULL ? "reader" : "facts");
   cpb_seal_facts ours = {.size = sizeof ours}, none = ours;
   cpb_buffer buffer = {NULL, 0};
+  cpb_json *root = NULL;
   size_t length;
   char *name;
   cpb_status status = cpb_reader_seal(reader, &buffer, &length, &name, error);
-  if (status == CPB_OK && length > 0) {
-    status = read_text((const char *)buffer.bytes, length, name, &ours, error);
+  const char *text = (const char *)buffer.bytes;
+  if (status == CPB_OK && length > 0) status = cpb_json_read(text, length, 0, name, &root, error);
+  if (root != NULL) {
+    cpb_json_file file = {.root = root, .name = name, .text = text, .length = length, .error = error};
+    read_facts(&file, &ours);
+    status = file.status;
     ours.found = status == CPB_OK;
   }
+  free(root);
   cpb_sized_give(facts, ours.found ? &ours : &none, sizeof ours);
   cpb_buffer_free(&buffer);
   free(name);
@@ -269,14 +252,6 @@ cpb_status cpb_seal_compare(const cpb_seal_facts *facts, const char *path, const
                            : holds[facts->role]);
 }
 
-/* The rows of a file, all of them hashed while they are read. */
-static cpb_status watch_file(cpb_reader *reader, cpb_source *source, cpb_seal_watch **watch,
-                             cpb_error *error) {
-  *source = cpb_reader_source(reader, false);
-  cpb_status status = cpb_seal_watch_new(source, watch, error);
-  return status == CPB_OK ? cpb_seal_watch_all(*watch, error) : status;
-}
-
 cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_role role, bool *found,
                           double *radius, cpb_error *error) {
   if (path == NULL || found == NULL || radius == NULL)
@@ -291,7 +266,9 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   if (status != CPB_OK) return status;
   /* a seal that cannot be used is ignored */
   bool is_there = cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found;
-  if (is_there) status = watch_file(reader, &source, &watch, error);
+  source = cpb_reader_source(reader, false);
+  if (is_there) status = cpb_seal_watch_new(&source, &watch, error);
+  if (is_there && status == CPB_OK) status = cpb_seal_watch_all(watch, error);
   if (is_there && status == CPB_OK && cpb_seal_watch_fits(watch, &facts)) {
     *found = true;
     *radius = facts.radius;

@@ -24,13 +24,6 @@ static void put_curve(cpb_text *l, const cpb_sketch_options *o) {
 
 static const char *const rotations[] = {"unknown", "random", "learned", "turned"};
 
-static void put_principal(cpb_text *l, const cpb_sketch_options *o) {
-  cpb_json_put(l, "bits_per", "I", (uint64_t)o->bits_per);
-  cpb_json_put(l, "factors", "s", cpb_dtype_name(o->factors));
-  cpb_json_put(l, "rotation", "s", rotations[o->rotation]);
-  cpb_json_put(l, "spread", "f", o->spread);
-}
-
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
   cpb_sketch_options o = {.size = sizeof o};
@@ -47,7 +40,12 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_json_put(&l, "center", "V", o.center, o.d);
   cpb_json_put(&l, "seed", "s", seed);
   put_curve(&l, &o);
-  if (principal) put_principal(&l, &o);
+  if (principal) {
+    cpb_json_put(&l, "bits_per", "I", (uint64_t)o.bits_per);
+    cpb_json_put(&l, "factors", "s", cpb_dtype_name(o.factors));
+    cpb_json_put(&l, "rotation", "s", rotations[o.rotation]);
+    cpb_json_put(&l, "spread", "f", o.spread);
+  }
   cpb_json_put(&l, "normals", "V", o.normals, o.bits / o.bits_per * (o.d + 1));
   return cpb_json_finish(&l, "sketch", text, error);
 }

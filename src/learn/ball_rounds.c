@@ -3,7 +3,7 @@
  * and solves a working set exactly, which the farthest rows join in that order. Data in memory, streams and pieces use
  * the same method. Everything is in units of 2^exponent of the data and relative to `origin`; the exponent is 0 unless
  * squares of the data would leave the range of double. */
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -260,11 +260,6 @@ static cpb_status solve_active_set(cpb_ball_rounds *rounds) {
   return CPB_OK;
 }
 
-/* The rounding error of a mean of squared distances from a mean, as cpb_working_set_dual computes it. */
-static double dual_error(size_t count, size_t d) {
-  return (8 * (double)count + 8 * (40 + (double)(d / CPB_CHUNK))) * DBL_EPSILON / 2;
-}
-
 static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
   size_t n = rounds->set.count, count = 0, steps = 0;
   cpb_memory memory = {0};
@@ -279,7 +274,9 @@ static cpb_status solve_by_caps(cpb_ball_rounds *rounds) {
     keep_support(rounds, rows, count);
     rounds->iterations += steps;
     rounds->lower2 = fmax(rounds->lower2, lower2);
-    rounds->proven2 = fmax(rounds->proven2, lower2 * (1 - dual_error(count, rounds->d)));
+    /* the rounding error of a mean of squared distances from a mean */
+    double error = (8 * (double)count + 8 * (40 + (double)(rounds->d / CPB_CHUNK))) * DBL_EPSILON / 2;
+    rounds->proven2 = fmax(rounds->proven2, lower2 * (1 - error));
   }
   cpb_memory_free(&memory);
   return status;
@@ -333,18 +330,7 @@ enum {
 };
 
 /* Number of trailing zeros of an id: multiples of a high power of two are spread evenly. */
-static double rank_of(uint64_t id) {
-  unsigned zeros = 0;
-  while (zeros < 64 && (id >> zeros & 1) == 0) zeros++;
-  return zeros;
-}
-
-/* Adds row i of a block if it is finite. */
-static cpb_status add_row(cpb_ball_rounds *rounds, cpb_view x, size_t i, uint64_t id, double *row) {
-  cpb_scaled_row(rounds->loops, x, 0, i, row);
-  return cpb_all_finite(row, rounds->d) ? cpb_working_set_add(&rounds->staged, row, id, rank_of(id), 1)
-                                        : CPB_OK;
-}
+static double rank_of(uint64_t id) { return id == 0 ? 64 : __builtin_ctzll(id); }
 
 /* The first row from i on whose id may have enough trailing zeros. */
 static size_t next_spread(const cpb_ball_rounds *rounds, cpb_row_ids ids, size_t i) {
@@ -360,7 +346,9 @@ cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   for (size_t i = 0; status == CPB_OK && (i = next_spread(rounds, ids, i)) < x.rows; i++) {
     uint64_t id = cpb_row_id(ids, i);
     if (!cpb_working_set_wants(&rounds->staged, rank_of(id), id)) continue;
-    status = add_row(rounds, x, i, id, row);
+    cpb_scaled_row(rounds->loops, x, 0, i, row);
+    if (!cpb_all_finite(row, rounds->d)) continue;
+    status = cpb_working_set_add(&rounds->staged, row, id, rank_of(id), 1);
     if (rounds->staged.count == 2 * SAMPLE) cpb_working_set_keep(&rounds->staged, SAMPLE);
   }
   free(row);
@@ -438,38 +426,18 @@ cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t
   return status;
 }
 
-/* ---- round 0: the columns ---- */
-
-static cpb_status span_columns(cpb_ball_rounds *rounds, cpb_view x, double *low, double *high,
-                               cpb_error *error) {
-  double buffer[CPB_CHUNK];
-  for (size_t j = 0; j < rounds->d; j++) {
-    low[j] = INFINITY;
-    high[j] = -INFINITY;
+static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
+                                  cpb_error *error) {
+  cpb_status status = cpb_check_finite(x, "x", rounds->d, exec, error);
+  if (status != CPB_OK) return status;
+  double *row = malloc(rounds->d * sizeof *row);
+  if (row == NULL) return cpb_fail_memory(error, "%zu columns", rounds->d);
+  if (cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK) status = cpb_fail_memory(error, "a sample of rows");
+  for (size_t i = 0; i < x.rows && status == CPB_OK; i++) {
+    cpb_scaled_row(rounds->loops, x, 0, i, row);
+    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen++ == 0, row, row, rounds->d);
   }
-  for (size_t i = 0; i < x.rows; i++) {
-    bool finite = true;
-    for (size_t offset = 0; offset < rounds->d; offset += CPB_CHUNK) {
-      size_t count = cpb_chunk_count(rounds->d, offset);
-      const double *chunk = cpb_row_chunk(rounds->loops, x, i, offset, count, buffer);
-      finite = rounds->loops->span(chunk, count, low + offset, high + offset) && finite;
-    }
-    if (!finite) return cpb_fault_report(i, cpb_row_fault(rounds->loops, x, i), "x", error);
-  }
-  return CPB_OK;
-}
-
-static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, cpb_error *error) {
-  double *low = malloc(2 * rounds->d * sizeof *low), *high = low + rounds->d;
-  if (low == NULL) return cpb_fail_memory(error, "%zu columns", rounds->d);
-  cpb_status status = span_columns(rounds, x, low, high, error);
-  if (status == CPB_OK && cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK)
-    status = cpb_fail_memory(error, "a sample of rows");
-  if (status == CPB_OK) {
-    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, low, high, rounds->d);
-    rounds->rows_seen += x.rows;
-  }
-  free(low);
+  free(row);
   return status;
 }
 
@@ -486,25 +454,17 @@ static void begin_anew(cpb_ball_rounds *rounds) {
 }
 
 /* If the largest squared distance is within these bounds no other unit is needed, whatever the columns are. */
-static bool needs_no_unit(double largest2) { return largest2 > 0x1p-400 && largest2 < 0x1p480; }
-
 bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range) {
-  bool stands = !out_of_range && needs_no_unit(rounds->largest2);
+  bool stands = !out_of_range && rounds->largest2 > 0x1p-400 && rounds->largest2 < 0x1p480;
   if (!stands) begin_anew(rounds);
   return stands;
 }
 
-/* ---- the other rounds ---- */
-
 static cpb_status gather(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
                          cpb_error *error) {
   bool out_of_range;
-  double largest2 = rounds->largest2;
   cpb_status status = cpb_ball_rounds_read(rounds, x, ids, &out_of_range, exec, error);
-  if (status == CPB_OK && out_of_range) {
-    rounds->largest2 = largest2;
-    return cpb_fail_round_unseen(error);
-  }
+  if (status == CPB_OK && out_of_range) return cpb_fail_round_unseen(error);
   if (status == CPB_OK) rounds->rows_seen += x.rows;
   return status;
 }
@@ -514,7 +474,8 @@ cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
-  return rounds->round == 0 ? look_at_columns(rounds, x, ids, error) : gather(rounds, x, ids, exec, error);
+  return rounds->round == 0 ? look_at_columns(rounds, x, ids, exec, error)
+                            : gather(rounds, x, ids, exec, error);
 }
 
 cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,

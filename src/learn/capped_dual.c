@@ -15,11 +15,18 @@
 #include "core/memory.h"
 #include "learn/distances.h"
 #include "learn/working_set.h"
-#include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 
-enum { CAPPED_BLOCK = 4096, MARGIN_MOST = 4096, MOST_DECISIONS = 64 };
+enum {
+  CAPPED_BLOCK = 4096,
+  GROUP = 64, /* rows per partial sum, which keeps the error of long sums small */
+  MOST_DECISIONS = 64,
+  STALLS = 3,
+  MARGIN_FROM = 12, /* iterations */
+  MARGIN_ROWS = 512,
+  MARGIN_MOST = 4096
+};
 
 /* A sum of caps: a count where all are equal. */
 typedef struct cap_sum {
@@ -35,14 +42,19 @@ typedef struct filling {
   cpb_ranked *parts; /* a row and, as its key, its multiplier */
 } filling;
 
-/* The column of the best filling at a point. */
+/* A column of the hull. */
+typedef struct hull_column {
+  double *p;   /* sum of multiplier times p */
+  double q;    /* sum of multiplier times |p|^2 */
+  double size; /* magnitude of the numbers that were added, to which rounding errors are relative */
+} hull_column;
+
+/* The best filling at a point. */
 typedef struct best_filling {
   size_t edge; /* the row taken in part */
   double edge_weight, edge_score;
-  double value;   /* sum of multiplier times score */
-  double height;  /* sum of multiplier times |p|^2 */
-  double size;    /* magnitude of the numbers that were added, to which rounding errors are relative */
-  double *column; /* sum of multiplier times p */
+  double value; /* sum of multiplier times score */
+  hull_column column;
   uint64_t *bits;
 } best_filling;
 
@@ -115,16 +127,6 @@ static inline bool capped_is_full(const solver *s, size_t i) {
   return score > edge || (score == edge && i < s->now.edge);
 }
 
-/* A column of the hull that is not a filling; size as in best_filling. */
-typedef struct margin_column {
-  double *p; /* d, the caller's */
-  double q, size;
-} margin_column;
-
-enum { GROUP = 64 }; /* rows per partial sum, which keeps the error of long sums small */
-
-/* ---- scores ---- */
-
 static void score_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   solver *s = argument;
@@ -161,27 +163,23 @@ static void swap(cpb_ranked *a, cpb_ranked *b) {
   *b = kept;
 }
 
-static void middle_of_three_to_the_end(cpb_ranked *rows, size_t n) {
+/* Partitions around the middle of three rows; returns its final position. */
+static size_t partition(cpb_ranked *rows, size_t n) {
   cpb_ranked *a = &rows[0], *b = &rows[n / 2], *c = &rows[n - 1];
   if (is_before(*b, *a)) swap(a, b);
   if (is_before(*c, *b)) swap(b, c);
   if (is_before(*b, *a)) swap(a, b);
   swap(b, c);
-}
-
-/* Partitions around the last row; returns its final position. */
-static size_t partition(cpb_ranked *rows, size_t n) {
   size_t front = 0;
   for (size_t i = 0; i + 1 < n; i++)
-    if (is_before(rows[i], rows[n - 1])) swap(&rows[front++], &rows[i]);
-  swap(&rows[front], &rows[n - 1]);
+    if (is_before(rows[i], *c)) swap(&rows[front++], &rows[i]);
+  swap(&rows[front], c);
   return front;
 }
 
 /* Moves the first `count` rows of the order to the front, in any order. */
 static void select_first(cpb_ranked *rows, size_t n, size_t count) {
   while (count > 0 && count < n) {
-    middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
     if (front >= count) {
       n = front;
@@ -196,7 +194,6 @@ static void select_first(cpb_ranked *rows, size_t n, size_t count) {
 /* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
 static cpb_ranked fill_up(const solver *s, cpb_ranked *rows, size_t n, double *need) {
   for (;;) {
-    middle_of_three_to_the_end(rows, n);
     size_t front = partition(rows, n);
     cap_sum sum = {0};
     for (size_t i = 0; i < front; i++) cap_sum_add(s, &sum, (size_t)rows[i].id);
@@ -274,9 +271,7 @@ static void choose_edge(solver *s) {
   s->now.edge_score = s->last_edge = -edge.key;
 }
 
-/* ---- the sums of a filling ---- */
-
-/* to += from, then from = 0: rows are summed in groups, which keeps the error of long sums small. */
+/* to += from, then from = 0. */
 static void capped_move_sum(double *from, double *to, size_t d) {
   for (size_t j = 0; j < d; j++) {
     to[j] += from[j];
@@ -316,36 +311,33 @@ static void add_full_rows(solver *s, const double *point) {
   memcpy(now->bits, full->bits, (s->dual->x.rows + 63) / 64 * sizeof *full->bits);
   for (size_t i = 0; i < s->n; i++)
     if (capped_is_full(s, i)) now->bits[s->name[i] / 64] |= (uint64_t)1 << s->name[i] % 64;
-  for (size_t j = 0; j < s->d; j++) now->column[j] += full->column[j];
+  for (size_t j = 0; j < s->d; j++) now->column.p[j] += full->column[j];
   double along = 2 * loops->dot(point, full->column, s->d);
   double rest = cap_sum_value(s, full->cap) * loops->dot(point, point, s->d);
   now->value += full->squares - along + rest;
-  now->size += full->squares + fabs(along) + rest;
+  now->column.size += full->squares + fabs(along) + rest;
 }
 
 /* Computes the best filling at the scores' point into s->now; marks its rows in s->now.bits. */
 static void capped_fill(solver *s, const double *point) {
   const cpb_loops *loops = s->dual->loops;
   best_filling *now = &s->now;
+  double *p = now->column.p;
   cpb_twofold value = {0, 0};
   choose_edge(s);
-  cpb_blocks blocks = {s->n, CAPPED_BLOCK, sum_block, s};
-  cpb_blocks_run(&blocks, s->dual->exec);
-  memset(now->column, 0, s->d * sizeof *now->column);
+  cpb_blocks_run(&(cpb_blocks){s->n, CAPPED_BLOCK, sum_block, s}, s->dual->exec);
+  memset(p, 0, s->d * sizeof *p);
   for (size_t block = 0; block < s->blocks; block++) {
     cpb_twofold_add(&value, s->sums[block]);
-    for (size_t j = 0; j < s->d; j++) now->column[j] += s->partial[block * 2 * s->d + j];
+    for (size_t j = 0; j < s->d; j++) p[j] += s->partial[block * 2 * s->d + j];
   }
-  now->value = now->size = cpb_twofold_value(value);
+  now->value = now->column.size = cpb_twofold_value(value);
   if (s->name != NULL) add_full_rows(s, point);
-  now->height = 0;
   if (!s->dual->squares) return;
-  double along = 2 * loops->dot(point, now->column, s->d), norm2 = loops->dot(point, point, s->d);
-  now->height = now->value + along - norm2;
-  now->size += 2 * sqrt(norm2 * loops->dot(now->column, now->column, s->d)) + norm2;
+  double along = 2 * loops->dot(point, p, s->d), norm2 = loops->dot(point, point, s->d);
+  now->column.q = now->value + along - norm2;
+  now->column.size += 2 * sqrt(norm2 * loops->dot(p, p, s->d)) + norm2;
 }
-
-/* ---- the multipliers of the hull ---- */
 
 static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double weight, double *a) {
   for (size_t word = 0; word < (dual->x.rows + 63) / 64; word++)
@@ -486,39 +478,22 @@ static void capped_take_all_back(solver *s) {
  * to visit fillings one at a time. */
 
 typedef struct margin_rows {
+  double *a;               /* of all rows: the multipliers of the hull */
+  uint64_t *bits;          /* of all rows: those that are full in every filling of the hull */
   cpb_working_set set;     /* tag: the row's number here; dist2: |p|^2; weight: its cap */
   double *before, *weight; /* before: the multipliers of the hull */
   double *fixed;           /* d */
+  cpb_memory memory;
 } margin_rows;
-
-/* ---- the hull's multipliers, and the undecided rows ---- */
-
-/* Of all rows; the bits mark those that are full in every filling of the hull. */
-typedef struct mixture {
-  double *a;
-  uint64_t *bits;
-} mixture;
-
-static cpb_status mixture_init(mixture *mix, const solver *s, cpb_memory *memory) {
-  size_t n = s->dual->x.rows, words = (n + 63) / 64;
-  mix->a = cpb_memory_take(memory, n, sizeof *mix->a);
-  mix->bits = malloc(words * sizeof *mix->bits); /* the filling's in the end */
-  if (mix->a == NULL || mix->bits == NULL) return CPB_ENOMEM;
-  capped_multipliers(s, mix->a);
-  memset(mix->bits, 0xff, words * sizeof *mix->bits);
-  for (size_t f = 0; f < s->filling_count; f++)
-    for (size_t w = 0; w < words; w++) mix->bits[w] &= s->fillings[f].bits[w];
-  return CPB_OK;
-}
 
 static bool has_bit(const uint64_t *bits, size_t i) { return bits[i / 64] >> i % 64 & 1; }
 
 /* Rows in part first, then those on the wrong side of the edge, the worst first, then the nearest to it. */
-static double urgency(const solver *s, const mixture *mix, size_t i) {
+static double urgency(const solver *s, const margin_rows *margin, size_t i) {
   size_t name = capped_name(s, i);
   double above = s->score[i] - s->now.edge_score;
-  if (has_bit(mix->bits, name)) return -above;
-  return mix->a[name] > 0 ? INFINITY : above;
+  if (has_bit(margin->bits, name)) return -above;
+  return margin->a[name] > 0 ? INFINITY : above;
 }
 
 static int by_row(const void *a, const void *b) {
@@ -527,11 +502,11 @@ static int by_row(const void *a, const void *b) {
 }
 
 /* Moves the rows of the margin to the front of the candidates, in order; returns how many. */
-static size_t choose_rows(solver *s, const mixture *mix) {
+static size_t choose_rows(solver *s, const margin_rows *margin) {
   size_t found = 0, in_part = 0;
   for (size_t i = 0; i < s->n; i++) {
     if (!(s->score[i] > -INFINITY)) continue;
-    double key = urgency(s, mix, i);
+    double key = urgency(s, margin, i);
     in_part += key == INFINITY;
     s->candidates[found++] = (cpb_ranked){-key, i};
   }
@@ -542,10 +517,19 @@ static size_t choose_rows(solver *s, const mixture *mix) {
   return count;
 }
 
-static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix, cpb_memory *memory) {
-  size_t count = choose_rows(s, mix);
-  double *p = cpb_memory_take(memory, s->d, sizeof *p);
-  *margin = (margin_rows){.set.d = s->d, .fixed = p};
+static cpb_status margin_init(margin_rows *margin, solver *s) {
+  size_t n = s->dual->x.rows, words = (n + 63) / 64;
+  cpb_memory *memory = &margin->memory;
+  margin->set.d = s->d;
+  margin->a = cpb_memory_take(memory, n, sizeof *margin->a);
+  margin->bits = malloc(words * sizeof *margin->bits); /* the filling's in the end */
+  if (margin->a == NULL || margin->bits == NULL) return CPB_ENOMEM;
+  capped_multipliers(s, margin->a);
+  memset(margin->bits, 0xff, words * sizeof *margin->bits);
+  for (size_t f = 0; f < s->filling_count; f++)
+    for (size_t w = 0; w < words; w++) margin->bits[w] &= s->fillings[f].bits[w];
+  size_t count = choose_rows(s, margin);
+  double *p = margin->fixed = cpb_memory_take(memory, s->d, sizeof *p);
   margin->before = cpb_memory_take(memory, count, sizeof *margin->before);
   margin->weight = cpb_memory_take(memory, count, sizeof *margin->weight);
   if (memory->failed || cpb_working_set_reserve(&margin->set, count) != CPB_OK) return CPB_ENOMEM;
@@ -554,7 +538,7 @@ static cpb_status margin_init(margin_rows *margin, solver *s, const mixture *mix
     double cap = capped_cap(s, i);
     cpb_row_about(s->dual->loops, s->x, 0, i, s->dual->origin, p);
     cpb_working_set_add(&margin->set, p, i, s->dual->loops->dot(p, p, s->d), cap);
-    margin->before[k] = fmin(mix->a[capped_name(s, i)], cap);
+    margin->before[k] = fmin(margin->a[capped_name(s, i)], cap);
   }
   return CPB_OK;
 }
@@ -588,11 +572,9 @@ static cpb_hull_full rest_of_hull(const solver *s, const margin_rows *margin, do
   return fixed;
 }
 
-/* ---- the column ---- */
-
 /* The hull's point and height with the changes of the margin; `size` is such that rounding errors, including a sum
  * of multipliers that is no longer exactly 1, are within unit_error times it. */
-static void change_column(solver *s, const margin_rows *margin, double hull_height, margin_column *to) {
+static void change_column(solver *s, const margin_rows *margin, double hull_height, hull_column *to) {
   cpb_twofold height = {hull_height, 0}, sum = {0, 0};
   double size = 0, changed = 8;
   memcpy(to->p, s->hull.point, s->d * sizeof *to->p);
@@ -611,20 +593,21 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
   to->size = s->doubt / (2 * s->unit_error) + size + error / s->unit_error;
 }
 
-static cpb_status write_rows(const solver *s, const margin_rows *margin, mixture *mix, filling *made) {
+static cpb_status write_rows(const solver *s, margin_rows *margin, filling *made) {
   size_t n = s->dual->x.rows, count = 0;
+  const double *a = margin->a;
   for (size_t k = 0; k < margin->set.count; k++) {
     size_t name = capped_name(s, (size_t)margin->set.tag[k]);
-    mix->bits[name / 64] &= ~((uint64_t)1 << name % 64);
-    mix->a[name] = margin->weight[k];
+    margin->bits[name / 64] &= ~((uint64_t)1 << name % 64);
+    margin->a[name] = margin->weight[k];
   }
-  for (size_t i = 0; i < n; i++) count += mix->a[i] > 0 && !has_bit(mix->bits, i);
+  for (size_t i = 0; i < n; i++) count += a[i] > 0 && !has_bit(margin->bits, i);
   made->parts = malloc((count + 1) * sizeof *made->parts);
   if (made->parts == NULL) return CPB_ENOMEM;
   for (size_t i = 0; i < n; i++)
-    if (mix->a[i] > 0 && !has_bit(mix->bits, i)) made->parts[made->part_count++] = (cpb_ranked){mix->a[i], i};
-  made->bits = mix->bits;
-  mix->bits = NULL;
+    if (a[i] > 0 && !has_bit(margin->bits, i)) made->parts[made->part_count++] = (cpb_ranked){a[i], i};
+  made->bits = margin->bits;
+  margin->bits = NULL;
   return CPB_OK;
 }
 
@@ -637,32 +620,6 @@ static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   problem.first = fill_margin(s, margin, 1 - problem.fixed.weight);
   return cpb_margin_solve(&problem);
 }
-
-/* Multipliers better than the hull's, using the rows near the edge of s->now: stores them in `made`, which owns
- * them, and their column. */
-static cpb_status capped_improve(solver *s, filling *made, margin_column *column) {
-  cpb_memory memory = {0};
-  margin_rows margin = {0};
-  mixture mix = {0};
-  double height = 0;
-  *made = (filling){0};
-  cpb_status status = mixture_init(&mix, s, &memory);
-  if (status == CPB_OK) status = margin_init(&margin, s, &mix, &memory);
-  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.column[k].weight * s->hull.column[k].q;
-  if (status == CPB_OK) status = solve_margin(s, &margin, height);
-  if (status == CPB_OK) {
-    change_column(s, &margin, height, column);
-    status = write_rows(s, &margin, &mix, made);
-  }
-  cpb_memory_free(&memory);
-  cpb_working_set_free(&margin.set);
-  free(mix.bits);
-  return status;
-}
-
-enum { STALLS = 3, MARGIN_FROM = 12, MARGIN_ROWS = 512 };
-
-/* ---- the multipliers of the result ---- */
 
 static bool in_hull(const cpb_hull *hull, uint64_t tag) {
   for (size_t k = 0; k < hull->count; k++)
@@ -685,15 +642,8 @@ static void forget_unused(solver *s) {
   s->filling_count = kept;
 }
 
-/* ---- bounds ---- */
-
-static double lower_bound(const solver *s) {
-  if (!s->dual->squares) return s->hull.value;
-  return cpb_hull_proven(&s->hull, s->doubt, s->unit_error, s->dual->x.rows);
-}
-
 /* Enters a column into the hull; its multipliers are stored as long as it is there. Sets *better if it helped. */
-static cpb_status enter(solver *s, filling made, margin_column column, bool *better) {
+static cpb_status enter(solver *s, filling made, hull_column column, bool *better) {
   cpb_capped_dual *dual = s->dual;
   if (s->filling_count == s->filling_room) {
     size_t room = 2 * s->filling_room + 8;
@@ -709,23 +659,44 @@ static cpb_status enter(solver *s, filling made, margin_column column, bool *bet
   bool improved;
   cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, &improved);
   *better |= improved;
-  dual->lower = fmax(dual->lower, lower_bound(s));
+  dual->lower =
+      fmax(dual->lower,
+           !dual->squares ? s->hull.value : cpb_hull_proven(&s->hull, s->doubt, s->unit_error, dual->x.rows));
   forget_unused(s);
   return status;
 }
 
-/* A copy of the present filling, including its bits. */
-static cpb_status keep_filling(const solver *s, filling *made) {
+/* Enters the present filling. */
+static cpb_status enter_filling(solver *s, bool *better) {
   size_t words = (s->dual->x.rows + 63) / 64;
-  *made = (filling){.bits = malloc(words * sizeof *made->bits), .parts = malloc(sizeof *made->parts)};
-  if (made->bits == NULL || made->parts == NULL) {
-    filling_free(made);
+  filling made = {.bits = malloc(words * sizeof *made.bits), .parts = malloc(sizeof *made.parts)};
+  if (made.bits == NULL || made.parts == NULL) {
+    filling_free(&made);
     return CPB_ENOMEM;
   }
-  memcpy(made->bits, s->now.bits, words * sizeof *made->bits);
-  made->part_count = 1;
-  made->parts[0] = (cpb_ranked){s->now.edge_weight, capped_name(s, s->now.edge)};
-  return CPB_OK;
+  memcpy(made.bits, s->now.bits, words * sizeof *made.bits);
+  made.part_count = 1;
+  made.parts[0] = (cpb_ranked){s->now.edge_weight, capped_name(s, s->now.edge)};
+  return enter(s, made, s->now.column, better);
+}
+
+/* Enters multipliers better than the hull's, using the rows near the edge of s->now. */
+static cpb_status improve(solver *s, bool *better) {
+  margin_rows margin = {0};
+  filling made = {0};
+  hull_column column = {.p = s->center + 2 * s->d};
+  double height = 0;
+  cpb_status status = margin_init(&margin, s);
+  for (size_t k = 0; k < s->hull.count; k++) height += s->hull.column[k].weight * s->hull.column[k].q;
+  if (status == CPB_OK) status = solve_margin(s, &margin, height);
+  if (status == CPB_OK) {
+    change_column(s, &margin, height, &column);
+    status = write_rows(s, &margin, &made);
+  }
+  cpb_memory_free(&margin.memory);
+  cpb_working_set_free(&margin.set);
+  free(margin.bits);
+  return status == CPB_OK ? enter(s, made, column, better) : status;
 }
 
 /* ---- the iteration ---- */
@@ -743,7 +714,7 @@ static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
   s->partial = cpb_memory_take(m, blocks * 2 * d, sizeof *s->partial);
   s->sums = cpb_memory_take(m, blocks, sizeof *s->sums);
   s->now.bits = cpb_memory_take(m, words, sizeof *s->now.bits);
-  s->now.column = cpb_memory_take(m, d, sizeof *s->now.column);
+  s->now.column.p = cpb_memory_take(m, d, sizeof *s->now.column.p);
   s->full.bits = cpb_memory_zeros(m, words, sizeof *s->full.bits);
   s->full.column = cpb_memory_zeros(m, d, sizeof *s->full.column);
   cpb_status status = cpb_hull_init(&s->hull, dual->loops, d, 1);
@@ -766,37 +737,12 @@ static void keep_best(solver *s, const double *point) {
   if (dual->center != NULL) memcpy(dual->center, s->center, s->d * sizeof *s->center);
 }
 
-static bool close_enough(const cpb_capped_dual *dual) {
-  double size = dual->squares ? dual->upper : fabs(dual->lower);
-  return dual->upper - dual->lower <= dual->gap * size;
-}
-
 /* A start that is farther from the mean than the rows are does not help, and its numbers are large. */
 static bool begin_at_mean(const solver *s, double *point) {
   double norm2 = s->dual->loops->dot(point, point, s->d);
   if (!s->dual->squares || s->hull.count > 0 || norm2 <= s->now.value / 2) return false;
   memset(point, 0, s->d * sizeof *point);
   return true;
-}
-
-static bool time_for_margin(const solver *s) {
-  return s->dual->squares && s->hull.count > 0 && s->dual->iterations >= MARGIN_FROM;
-}
-
-static cpb_status improve(solver *s, bool *better) {
-  filling made;
-  margin_column column = {.p = s->center + 2 * s->d};
-  cpb_status status = capped_improve(s, &made, &column);
-  if (status == CPB_OK) return enter(s, made, column, better);
-  filling_free(&made);
-  return status;
-}
-
-static cpb_status enter_filling(solver *s, bool *better) {
-  filling made;
-  margin_column column = {s->now.column, s->now.height, s->now.size};
-  cpb_status status = keep_filling(s, &made);
-  return status == CPB_OK ? enter(s, made, column, better) : status;
 }
 
 /* Scores at `point`, updates the bounds, and enters the new column into the hull. */
@@ -807,11 +753,13 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
   dual->iterations++;
   bool best = s->now.value < dual->upper;
   if (best) keep_best(s, point);
-  *done = s->hull.count > 0 && close_enough(dual);
+  double size = dual->squares ? dual->upper : fabs(dual->lower);
+  *done = s->hull.count > 0 && dual->upper - dual->lower <= dual->gap * size;
   if (*done || begin_at_mean(s, point)) return CPB_OK;
   if (s->hull.count == 0 && dual->squares && s->now.value > 0) s->hull.unit = sqrt(s->now.value);
   *better = false;
-  cpb_status status = time_for_margin(s) ? improve(s, better) : CPB_OK;
+  bool margin = dual->squares && s->hull.count > 0 && dual->iterations >= MARGIN_FROM;
+  cpb_status status = margin ? improve(s, better) : CPB_OK;
   if (status == CPB_OK) status = enter_filling(s, better);
   if (status != CPB_OK) return status;
   if (dual->squares && s->hull.count > 0 && best) capped_leave_decided(s, point);

@@ -2,7 +2,6 @@
 #ifndef CPB_LEARN_DISTANCES_H
 #define CPB_LEARN_DISTANCES_H
 
-#include "capball/exec.h"
 #include "loop/chunk.h"
 
 /* dist2[i] = |2^-exponent x_(first+i) - c|^2. Exponents other than 0 are for data whose squares leave the range of
@@ -42,18 +41,5 @@ void cpb_set_center(const double *origin, const double *point, int exponent, siz
 /* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
  * the gap. */
 double cpb_lower_in_unit(double x, int exponent);
-
-typedef struct cpb_svdd_rows {
-  cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
-  int exponent;   /* 0 unless squares of differences leave the safe range of double */
-  double *origin; /* the mean, in that unit */
-  double *copies;
-} cpb_svdd_rows;
-
-/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite,
- * ENOMEM; the rows are then empty. */
-cpb_status cpb_svdd_rows_init(cpb_svdd_rows *rows, const cpb_loops *loops, cpb_view x, const double *caps,
-                              const cpb_exec *exec, cpb_error *error);
-void cpb_svdd_rows_free(cpb_svdd_rows *rows);
 
 #endif

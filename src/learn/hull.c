@@ -188,17 +188,13 @@ double cpb_sum_error(size_t d, size_t blocks) {
   return chain * DBL_EPSILON / 2;
 }
 
-/* First-order growth of the form if weight moved to column k; 0 for all at the optimum. */
-static double gain_of(const cpb_hull *hull, size_t k, double norm2) {
-  double along = hull->loops->dot(p_of(hull, k), hull->point, hull->dim);
-  return (hull->column[k].q - 2 * along + norm2) - hull->value;
-}
-
-/* Gains relative to their mean: with full columns present, at the optimum they are equal rather than 0. */
+/* Gains: first-order growth of the form if weight moved to a column, 0 for all at the optimum; with full columns
+ * present they are equal there, and are taken relative to their mean. */
 static double gains_about_mean(const cpb_hull *hull, double *gain) {
   double norm2 = hull->loops->dot(hull->point, hull->point, hull->dim), mean = 0, largest = 0;
   for (size_t k = 0; k < hull->count; k++) {
-    gain[k] = gain_of(hull, k, norm2);
+    double along = hull->loops->dot(p_of(hull, k), hull->point, hull->dim);
+    gain[k] = (hull->column[k].q - 2 * along + norm2) - hull->value;
     mean += gain[k] / (double)hull->count;
   }
   if (hull->full.point == NULL) mean = 0;

@@ -5,6 +5,7 @@
 
 #include "batch/row_state.h"
 #include "capball/region.h"
+#include "core/best.h"
 #include "core/elementary.h"
 #include "core/column_names.h"
 #include "core/fail.h"
@@ -60,9 +61,7 @@ static cpb_status check_kernel_part(const cpb_model_options *o, cpb_error *error
     return cpb_fail(error, CPB_WHY_MISSING, "vectors", "a model with a kernel needs its support vectors");
   if (!(o->norm2 >= 0 && o->norm2 < INFINITY) || !cpb_all_finite(o->vectors, o->listed * o->d))
     return cpb_fail(error, CPB_WHY_NOT_FINITE, "norm2", "norm2 and vectors must be finite, norm2 >= 0");
-  double probe;
-  cpb_view one = cpb_rows(o->vectors, CPB_F64, 1, o->d);
-  return cpb_kernel_row(&o->kernel, one, 0, one, &probe, error);
+  return cpb_check_kernel(&o->kernel, error);
 }
 
 static bool several(const cpb_model_options *o) { return o->balls > 1; }
@@ -193,8 +192,6 @@ void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
   cpb_sized_give(options, &model->options, sizeof model->options);
 }
 
-/* ---- scores ---- */
-
 typedef struct kernel_job {
   const cpb_model_options *o;
   const cpb_loops *loops;
@@ -211,10 +208,10 @@ static int kernel_score(void *argument, size_t row) {
   double own = NAN, sum = 0, values[PIECE];
   for (size_t at = 0; fault == 0 && at < o->listed; at += PIECE) {
     size_t piece = o->listed - at < PIECE ? o->listed - at : PIECE;
-    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values, NULL);
+    cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(vectors, at, piece), values);
     sum += job->loops->dot(values, o->multipliers + at, piece);
   }
-  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own, NULL);
+  if (fault == 0) cpb_kernel_row(&o->kernel, job->x, row, cpb_view_slice(job->x, row, 1), &own);
   cpb_out_set(job->scores, row, 0, o->radius * o->radius - (own - 2 * sum + o->norm2));
   return fault;
 }
@@ -282,8 +279,6 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
     quantiles[k] = scores[(size_t)(at + 0.5)];
   }
 }
-
-/* ---- cap and SQL ---- */
 
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
   const cpb_model_options *o = &model->options;
@@ -373,25 +368,13 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   return CPB_OK;
 }
 
-/* ---- scores against labels ---- */
-
-typedef struct labelled {
-  double score;
-  bool outlier;
-} labelled;
-
-static int lowest_first(const void *a, const void *b) {
-  double x = ((const labelled *)a)->score, y = ((const labelled *)b)->score;
-  return (x > y) - (x < y);
-}
-
-/* Rows in order of strangeness, ties taken together. */
-static void rank_labels(const labelled *all, size_t n, cpb_ranking *r) {
+/* Rows in order of strangeness, ties taken together; key: the score, id: 1 for an outlier. */
+static void rank_labels(const cpb_ranked *all, size_t n, cpb_ranking *r) {
   double below = 0, sum = 0;
   size_t found = 0, ordinary = n - r->outliers;
   for (size_t first = 0, end; first < n; first = end) {
     size_t here = 0;
-    for (end = first; end < n && all[end].score == all[first].score; end++) here += all[end].outlier;
+    for (end = first; end < n && all[end].key == all[first].key; end++) here += all[end].id;
     size_t others = end - first - here;
     double ordinary_before = (double)(first - found);
     below += (double)here * ((double)ordinary - ordinary_before - 0.5 * (double)others);
@@ -407,14 +390,14 @@ cpb_status cpb_score_ranking(const double *scores, const double *labels, size_t 
   cpb_ranking found = {.size = sizeof found};
   if (scores == NULL || labels == NULL) return cpb_fail_missing(error, scores == NULL ? "scores" : "labels");
   if (ranking == NULL) return cpb_fail_missing(error, "ranking");
-  labelled *all = malloc((n + 1) * sizeof *all);
+  cpb_ranked *all = malloc((n + 1) * sizeof *all);
   if (all == NULL) return cpb_fail_memory(error, "%zu scores", n);
   for (size_t i = 0; i < n; i++) {
-    all[i] = (labelled){scores[i], labels[i] != 0};
-    found.outliers += all[i].outlier;
+    all[i] = (cpb_ranked){scores[i], labels[i] != 0};
+    found.outliers += labels[i] != 0;
   }
   bool both = found.outliers > 0 && found.outliers < n;
-  qsort(all, n, sizeof *all, lowest_first);
+  cpb_ranked_sort(all, n);
   if (both) rank_labels(all, n, &found);
   free(all);
   if (!both)

@@ -105,6 +105,18 @@ cpb_status cpb_paper_cap_step(const cpb_working_set *set, const cpb_loops *loops
   return status;
 }
 
+/* sum a|x|^2 - |sum a x|^2 about the mean, a lower bound of R^2 for any multipliers. */
+static double dual_value(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
+                         double *mean) {
+  double value = 0;
+  memset(mean, 0, set->d * sizeof *mean);
+  for (size_t i = 0; i < set->count; i++)
+    if (multiplier[i] > 0) loops->axpby(multiplier[i], set->rows + i * set->d, 1, mean, mean, set->d);
+  for (size_t i = 0; i < set->count; i++)
+    if (multiplier[i] > 0) value += multiplier[i] * loops->dist2(set->rows + i * set->d, mean, set->d);
+  return value;
+}
+
 cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
                                    double *multiplier, double *lower2, size_t *steps) {
   cpb_memory memory = {0};
@@ -121,7 +133,7 @@ cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *
     status = cpb_paper_cap_step(set, loops, s, trial, trial_multiplier);
     if (status != CPB_OK) break;
     s = radius_about(set, loops, trial);
-    double dual = cpb_working_set_dual(set, loops, trial_multiplier, mean);
+    double dual = dual_value(set, loops, trial_multiplier, mean);
     idle = s < radius ? 0 : idle + 1;
     if (s < radius) {
       radius = s;

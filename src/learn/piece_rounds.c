@@ -9,8 +9,8 @@
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
                        size_t d) {
   for (size_t j = 0; j < d; j++) {
-    low[j] = (first ? more_low[j] : fmin(low[j], more_low[j])) + 0.;
-    high[j] = (first ? more_high[j] : fmax(high[j], more_high[j])) + 0.;
+    low[j] = (first || more_low[j] < low[j] ? more_low[j] : low[j]) + 0.;
+    high[j] = (first || more_high[j] > high[j] ? more_high[j] : high[j]) + 0.;
   }
 }
 
@@ -59,10 +59,6 @@ cpb_status cpb_round_check(cpb_round ours, cpb_round theirs, cpb_error *error) {
 
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols) {
   return cpb_fail(error, CPB_WHY_NO_ROWS, "x", "x has %zu rows of %zu columns: there is no ball", rows, cols);
-}
-
-cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows) {
-  return cpb_fail(error, CPB_WHY_DOMAIN, "nu", "nu n must be >= 1, got %.17g times %zu rows", nu, rows);
 }
 
 cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight) {

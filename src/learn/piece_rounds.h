@@ -9,6 +9,10 @@
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
 #include "capball/status.h"
+#include "core/memory.h"
+#include "learn/hull.h"
+#include "learn/working_set.h"
+#include "scale/exact_sum.h"
 #include "scale/row_sample.h"
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
@@ -50,7 +54,6 @@ cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cp
 /* (upper - lower)/upper of an SVDD, 0 for upper 0; first brings *lower into 0 .. upper. */
 double cpb_svdd_gap(double upper, double *lower);
 cpb_status cpb_fail_no_ball(cpb_error *error, size_t rows, size_t cols);
-cpb_status cpb_fail_nu_rows(cpb_error *error, double nu, size_t rows);
 cpb_status cpb_fail_weight(cpb_error *error, size_t row, double weight);
 cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
 
@@ -88,5 +91,105 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
 /** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
  *  quantiles  count numbers, owned by the caller */
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
+
+/* ---- The states of both kinds. ---- */
+
+/* The smallest ball seen, in units of the data. */
+typedef struct cpb_best_ball {
+  double *center;
+  double radius, lower, gap; /* radius inf: none yet */
+} cpb_best_ball;
+
+struct cpb_ball_rounds {
+  const cpb_loops *loops;
+  size_t d;
+  cpb_ball_options options;
+  int exponent;
+  uint64_t round;     /* 0: the first, which reads the columns and takes the sample */
+  uint64_t rows_seen; /* of this pass */
+  uint64_t rows;      /* of the whole data, after round 0 */
+  bool done;
+  double *origin;     /* in the unit, like everything here; the first row of the sample */
+  double *point;      /* the ball's centre relative to origin */
+  double *center;     /* origin + point */
+  double *low, *high; /* of each column, in the unit of the data: round 0 */
+  double lower2;      /* dual value */
+  double proven2;     /* the part of lower2 that holds despite rounding errors */
+  double largest2;    /* of the rows seen in this pass, about center */
+  cpb_working_set set,
+      staged;           /* staged in round 0: the sample, ranked by rank_of its id, in the unit of the data */
+  cpb_hull hull;        /* of the active-set method */
+  size_t support_count; /* at most d+1 */
+  double *multiplier;
+  uint64_t *support_row;
+  size_t iterations, newcomers;
+  cpb_best_ball best;
+  cpb_memory memory;
+};
+
+/* One read about the present centre: stages the farthest rows. *out_of_range: some row is out of the range of the
+ * unit, and nothing was staged. */
+cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
+                                const cpb_exec *exec, cpb_error *error);
+
+/* ---- the sample: the rows whose ids have the most trailing zeros, ties in favour of smaller ids ---- */
+
+/* Adds the finite rows of a block that belong to the sample; after a failure the sample may only be too large. */
+cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids);
+
+/* Before it, where the number of rows is known and their ids are their numbers: takes no more than the start needs. */
+void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows);
+
+/* Begins round 1: unit, origin and first centre. */
+cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error);
+
+/* Whether round 1, which was read in the unit of the data without reading the columns, is valid; if not, the
+ * rounds are reset, and round 0 must be read. */
+bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range);
+void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report *report);
+
+enum { CPB_EDGE_ROWS = 2048, CPB_EDGE_BINS = 4096 }; /* half of the bins are below the edge */
+
+/* The parameters of a round, the same for all its pieces. */
+typedef struct cpb_svdd_question {
+  uint64_t round; /* 0: only the columns */
+  int exponent;
+  int octave;     /* of the squares that occur: the middle of the bins */
+  double total;   /* weight of all rows */
+  double edge;    /* squared */
+  double *center; /* d */
+} cpb_svdd_question;
+
+/* What a round gathers. */
+typedef struct cpb_svdd_gathered {
+  uint64_t rows;      /* with a weight */
+  double *low, *high; /* round 0: of each column, in the unit of the data */
+  cpb_exact_sum *sum; /* d + 2, of dropped rows: weight times p, weight, weight times squared distance; those
+                         beyond the edge, then the same for those on it. Round 0: the columns of all rows,
+                         and weights */
+  uint64_t *bins;     /* CPB_EDGE_BINS: weight by distance from the edge, in 2^-62 of the total */
+  cpb_working_set near_edge; /* rows p = x - center */
+} cpb_svdd_gathered;
+
+/* The state of the driver: columns of the hull about `origin`, the bounds, the best centre. */
+typedef struct cpb_svdd_known {
+  cpb_working_set columns; /* dist2: heights; weight: the one each had in the hull */
+  double *origin, *best;
+  double doubt, upper, lower, edge;
+  uint64_t stalls;
+  bool done;
+} cpb_svdd_known;
+
+struct cpb_svdd_rounds {
+  const cpb_loops *loops;
+  size_t d;
+  cpb_svdd_options options;
+  cpb_svdd_question ask;
+  cpb_svdd_gathered got;
+  cpb_svdd_known known;
+  cpb_memory memory;
+};
+
+static inline size_t cpb_svdd_sums(const cpb_svdd_rounds *rounds) { return 2 * (rounds->d + 2); }
 
 #endif

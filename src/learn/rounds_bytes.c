@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/fail.h"
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 
 static bool within(int x, int limit) { return x >= -limit && x <= limit; }
 
@@ -89,14 +89,6 @@ static void carry_hull(cpb_state *s, cpb_hull *hull) {
   hull->count = s->status == CPB_OK ? count : 0;
 }
 
-static void make_ball(cpb_state *s, void **object, cpb_ball_options *options, size_t d) {
-  cpb_ball_rounds *made = NULL;
-  cpb_error why;
-  if (s->status == CPB_OK && cpb_ball_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
 static void carry_ball(cpb_state *s, void **object) {
   cpb_ball_rounds *rounds = *object;
   cpb_ball_options options;
@@ -104,9 +96,12 @@ static void carry_ball(cpb_state *s, void **object) {
   cpb_state_begin(s, &ball_kind);
   size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
   cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(ball_option_table), 0);
-  if (s->reading) make_ball(s, object, &options, d);
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_ball_rounds_new(d, &options, &rounds, &why) == CPB_OK, why.text);
+    *object = rounds;
+  }
   if (s->status != CPB_OK) return;
-  rounds = *object;
   carry_ball_round(s, rounds);
   cpb_working_set_carry(s, &rounds->staged, CPB_STATE_TABLE(set_table));
   cpb_working_set_carry(s, &rounds->set, CPB_STATE_TABLE(set_table));
@@ -217,14 +212,6 @@ static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
 }
 
-static void make_svdd(cpb_state *s, void **object, const cpb_svdd_options *options, size_t d) {
-  cpb_svdd_rounds *made = NULL;
-  cpb_error why;
-  if (s->status == CPB_OK && cpb_svdd_rounds_new(d, options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
 static void carry_svdd(cpb_state *s, void **object) {
   cpb_svdd_rounds *rounds = *object;
   cpb_svdd_options options;
@@ -232,9 +219,12 @@ static void carry_svdd(cpb_state *s, void **object) {
   cpb_state_begin(s, &svdd_kind);
   size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
   cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(svdd_option_table), 0);
-  if (s->reading) make_svdd(s, object, &options, d);
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_svdd_rounds_new(d, &options, &rounds, &why) == CPB_OK, why.text);
+    *object = rounds;
+  }
   if (s->status != CPB_OK) return;
-  rounds = *object;
   carry_svdd_round(s, rounds);
   carry_bins(s, rounds->got.bins);
   carry_rows(s, rounds);

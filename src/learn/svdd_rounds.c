@@ -1,5 +1,5 @@
 /* T11 in pieces: what a round gathers; nothing depends on the order. */
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,10 +8,9 @@
 #include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
-#include "learn/capped_dual.h"
 #include "learn/distances.h"
 
-enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2 };
+enum { BLOCK_ROWS = 4096, PER_OCTAVE = 16, HALF = CPB_EDGE_BINS / 2, STALLS = 4 };
 
 /* ---- rows near the edge ---- */
 
@@ -31,7 +30,6 @@ static cpb_status reserve_rows(cpb_svdd_rounds *rounds, size_t more) {
   return cpb_working_set_reserve(rows, rounds->ask.round == 0 ? 0 : wanted);
 }
 
-/* Drops a row of those near the edge. */
 static void drop_row(void *context, size_t i) {
   cpb_svdd_rounds *rounds = context;
   const cpb_working_set *rows = &rounds->got.near_edge;
@@ -48,16 +46,14 @@ static void keep_row(cpb_svdd_rounds *rounds, uint64_t id, double weight, double
   cpb_working_set_add(rows, p, id, dist2, weight);
 }
 
-/* ---- the object ---- */
-
 static bool allocate(cpb_svdd_rounds *rounds) {
   size_t d = rounds->d;
   cpb_memory *m = &rounds->memory;
-  bool fits = d <= SIZE_MAX / sizeof(cpb_exact_sum) / 4;
-  double *numbers = fits ? cpb_memory_zeros(m, 5 * d, sizeof *numbers) : NULL;
-  rounds->got.sum = fits ? cpb_memory_zeros(m, cpb_svdd_sums(rounds), sizeof *rounds->got.sum) : NULL;
+  if (d > SIZE_MAX / sizeof(cpb_exact_sum) / 4) return false;
+  double *numbers = cpb_memory_zeros(m, 5 * d, sizeof *numbers);
+  rounds->got.sum = cpb_memory_zeros(m, cpb_svdd_sums(rounds), sizeof *rounds->got.sum);
   rounds->got.bins = cpb_memory_zeros(m, CPB_EDGE_BINS, sizeof *rounds->got.bins);
-  if (!fits || m->failed) return false;
+  if (m->failed) return false;
   rounds->ask.center = numbers;
   rounds->got.low = numbers + d;
   rounds->got.high = numbers + 2 * d;
@@ -87,19 +83,17 @@ cpb_status cpb_svdd_rounds_new(size_t d, const cpb_svdd_options *given, cpb_svdd
   if (status != CPB_OK) return status;
   options.weights = options.start = NULL;
   cpb_svdd_rounds *made = calloc(1, sizeof *made);
-  if (made != NULL) {
-    *made = (cpb_svdd_rounds){.loops = cpb_loops_here(), .d = d, .options = options, .known.columns.d = d};
-    made->got.near_edge =
-        (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
-    if (allocate(made)) {
-      made->known.upper = INFINITY;
-      clear(made);
-      *rounds = made;
-      return CPB_OK;
-    }
+  if (made != NULL)
+    *made = (cpb_svdd_rounds){
+        .loops = cpb_loops_here(), .d = d, .options = options, .known = {.columns.d = d, .upper = INFINITY}};
+  if (made == NULL || !allocate(made)) {
+    cpb_svdd_rounds_free(made);
+    return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
   }
-  cpb_svdd_rounds_free(made);
-  return cpb_fail_memory(error, "SVDD rounds of dimension %zu", d);
+  made->got.near_edge = (cpb_working_set){.d = d, .edge = &made->ask.edge, .drop = drop_row, .context = made};
+  clear(made);
+  *rounds = made;
+  return CPB_OK;
 }
 
 void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
@@ -110,15 +104,7 @@ void cpb_svdd_rounds_free(cpb_svdd_rounds *rounds) {
   free(rounds);
 }
 
-/* ---- a block of rows ---- */
-
-/* The ids and weights of a block; weights NULL: 1. */
-typedef struct block_rows {
-  cpb_row_ids ids;
-  const double *weights;
-} block_rows;
-
-static double weight_at(block_rows block, size_t i) { return block.weights == NULL ? 1 : block.weights[i]; }
+static double weight_at(const double *weights, size_t i) { return weights == NULL ? 1 : weights[i]; }
 
 static size_t bin_of(const cpb_svdd_rounds *rounds, double dist2) {
   double v = fabs(dist2 - rounds->ask.edge);
@@ -145,12 +131,13 @@ static void dist2_block(void *argument, size_t block, size_t first, size_t count
                     job->rounds->ask.center, job->dist2 + first);
 }
 
-static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const double *dist2, double *p) {
+static void gather(cpb_svdd_rounds *rounds, cpb_view x, cpb_row_ids ids, const double *weights,
+                   const double *dist2, double *p) {
   const cpb_working_set *rows = &rounds->got.near_edge;
   double unit = 0x1p62 / rounds->ask.total;
   for (size_t i = 0; i < x.rows; i++) {
-    double weight = weight_at(block, i);
-    uint64_t id = cpb_row_id(block.ids, i);
+    double weight = weight_at(weights, i);
+    uint64_t id = cpb_row_id(ids, i);
     if (!(weight > 0)) continue;
     rounds->got.rows++;
     rounds->got.bins[bin_of(rounds, dist2[i])] += (uint64_t)(weight * unit);
@@ -161,9 +148,9 @@ static void gather(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, const 
   cpb_working_set_keep(&rounds->got.near_edge, CPB_EDGE_ROWS);
 }
 
-static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows block, double *row) {
+static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, const double *weights, double *row) {
   for (size_t i = 0; i < x.rows; i++) {
-    double weight = weight_at(block, i);
+    double weight = weight_at(weights, i);
     if (!(weight > 0)) continue;
     cpb_scaled_row(rounds->loops, x, 0, i, row);
     cpb_columns_widen(rounds->got.low, rounds->got.high, rounds->got.rows == 0, row, row, rounds->d);
@@ -174,10 +161,10 @@ static void look_at_columns(cpb_svdd_rounds *rounds, cpb_view x, block_rows bloc
 }
 
 /* All errors are detected before anything is gathered. */
-static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, block_rows block,
+static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, const double *weights,
                               const double *dist2, cpb_error *error) {
   for (size_t i = 0; i < x.rows; i++) {
-    double weight = weight_at(block, i);
+    double weight = weight_at(weights, i);
     if (!(weight >= 0 && weight < INFINITY)) return cpb_fail_weight(error, i, weight);
     if (weight == 0 || (rounds->ask.round > 0 && dist2[i] < INFINITY)) continue;
     int fault = cpb_row_fault(rounds->loops, x, i);
@@ -189,7 +176,6 @@ static cpb_status check_block(const cpb_svdd_rounds *rounds, cpb_view x, block_r
 
 cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view x, cpb_row_ids ids, const double *weights,
                                   const cpb_exec *exec, cpb_error *error) {
-  block_rows block = {ids, weights};
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
@@ -202,9 +188,9 @@ cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view x, cpb_row_i
     dist2_job job = {rounds, x, dist2};
     cpb_blocks_run(&(cpb_blocks){x.rows, BLOCK_ROWS, dist2_block, &job}, exec);
   }
-  status = check_block(rounds, x, block, dist2, error);
-  if (status == CPB_OK && rounds->ask.round == 0) look_at_columns(rounds, x, block, numbers + x.rows);
-  if (status == CPB_OK && rounds->ask.round > 0) gather(rounds, x, block, dist2, numbers + x.rows);
+  status = check_block(rounds, x, weights, dist2, error);
+  if (status == CPB_OK && rounds->ask.round == 0) look_at_columns(rounds, x, weights, numbers + x.rows);
+  if (status == CPB_OK && rounds->ask.round > 0) gather(rounds, x, ids, weights, dist2, numbers + x.rows);
   free(numbers);
   return status;
 }
@@ -214,8 +200,6 @@ cpb_status cpb_svdd_rounds_update_ids(cpb_svdd_rounds *rounds, cpb_view rows, co
   if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
   return cpb_svdd_rounds_update(rounds, rows, (cpb_row_ids){ids, 0}, weights, exec, error);
 }
-
-/* ---- pieces ---- */
 
 static cpb_round round_of(const cpb_svdd_rounds *rounds) {
   const cpb_svdd_question *ask = &rounds->ask;
@@ -267,29 +251,19 @@ cpb_status cpb_svdd_rounds_restart(cpb_svdd_rounds *piece, const cpb_svdd_rounds
  * columns of a hull, whose point is the next centre. If the guess of the edge was wrong, the histogram of weights
  * by distance locates it. */
 
-enum { STALLS = 4 };
-
-/* ---- round 0 ---- */
-
-static double sum_of(const cpb_exact_sum *sum, uint64_t count) {
-  cpb_exact_sum carried = *sum;
-  return cpb_exact_mean(&carried, count);
-}
-
 static cpb_status begin_rounds(cpb_svdd_rounds *rounds, cpb_error *error) {
   cpb_svdd_question *ask = &rounds->ask;
+  cpb_svdd_gathered *got = &rounds->got;
   double span2 = 0;
-  if (rounds->options.nu * (double)rounds->got.rows < 1 - 1e-12)
-    return cpb_fail_nu_rows(error, rounds->options.nu, (size_t)rounds->got.rows);
-  ask->total = sum_of(&rounds->got.sum[rounds->d], 1);
+  cpb_status status = cpb_svdd_check_share(&rounds->options, (size_t)got->rows, error);
+  if (status != CPB_OK) return status;
+  ask->total = cpb_exact_mean(&got->sum[rounds->d], 1);
   if (!(ask->total < INFINITY))
     return cpb_fail_domain(error, "weights", ask->total, "the sum of weights must be finite");
-  ask->exponent = cpb_columns_exponent(rounds->got.low, rounds->got.high, rounds->d);
+  ask->exponent = cpb_columns_exponent(got->low, got->high, rounds->d);
   for (size_t j = 0; j < rounds->d; j++) {
-    double mean =
-        fmin(fmax(sum_of(&rounds->got.sum[j], rounds->got.rows), rounds->got.low[j]), rounds->got.high[j]);
-    double span =
-        cpb_scaled(rounds->got.high[j], ask->exponent) - cpb_scaled(rounds->got.low[j], ask->exponent);
+    double mean = fmin(fmax(cpb_exact_mean(&got->sum[j], got->rows), got->low[j]), got->high[j]);
+    double span = cpb_scaled(got->high[j], ask->exponent) - cpb_scaled(got->low[j], ask->exponent);
     ask->center[j] = cpb_in_data_unit(cpb_scaled(mean + 0., ask->exponent), ask->exponent);
     rounds->known.origin[j] = ask->center[j];
     span2 += span * span;
@@ -300,27 +274,20 @@ static cpb_status begin_rounds(cpb_svdd_rounds *rounds, cpb_error *error) {
   return CPB_OK;
 }
 
-/* ---- a round as numbers ---- */
-
-typedef struct sums {
-  double weight, dist2; /* times C */
-  double *p;            /* d */
-} sums;
-
 typedef struct round_sums {
   cpb_working_set rows; /* near the edge, the farthest first; their weights times C */
   double unit_error;
-  sums beyond, upon;
-  double *part;    /* of each row, in multipliers */
-  double *numbers; /* the memory of all of these */
+  cpb_hull_full beyond, upon; /* the sums of weight times C, and of those times p and squared distances */
+  double *part;               /* of each row, in multipliers */
+  double *numbers;            /* the memory of all of these */
   double *column, *shift;
   cpb_hull hull;
 } round_sums;
 
-static void take_sums(const cpb_svdd_rounds *rounds, const cpb_exact_sum *from, double C, sums *to) {
-  for (size_t j = 0; j < rounds->d; j++) to->p[j] = C * sum_of(&from[j], 1);
-  to->weight = C * sum_of(&from[rounds->d], 1);
-  to->dist2 = C * sum_of(&from[rounds->d + 1], 1);
+static void take_sums(size_t d, cpb_exact_sum *from, double C, cpb_hull_full *to) {
+  for (size_t j = 0; j < d; j++) to->point[j] = C * cpb_exact_mean(&from[j], 1);
+  to->weight = C * cpb_exact_mean(&from[d], 1);
+  to->height = C * cpb_exact_mean(&from[d + 1], 1);
 }
 
 static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
@@ -331,13 +298,13 @@ static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   r->numbers = calloc(5 * d + n + 1, sizeof *r->numbers);
   cpb_status status = cpb_hull_init(&r->hull, rounds->loops, d, ldexp(1, rounds->ask.octave / 2));
   if (r->numbers == NULL || status != CPB_OK) return CPB_ENOMEM;
-  r->beyond.p = r->numbers;
-  r->upon.p = r->numbers + d;
+  r->beyond.point = r->numbers;
+  r->upon.point = r->numbers + d;
   r->column = r->numbers + 2 * d;
   r->shift = r->numbers + 3 * d;
   r->part = r->numbers + 5 * d;
-  take_sums(rounds, rounds->got.sum, C, &r->beyond);
-  take_sums(rounds, rounds->got.sum + d + 2, C, &r->upon);
+  take_sums(d, rounds->got.sum, C, &r->beyond);
+  take_sums(d, rounds->got.sum + d + 2, C, &r->upon);
   for (size_t j = 0; j < d; j++) r->shift[j] = rounds->ask.center[j] - rounds->known.origin[j];
   status = cpb_working_set_join(&r->rows, &rounds->got.near_edge, true);
   for (size_t k = 0; k < r->rows.count; k++) r->rows.weight[k] *= C;
@@ -368,7 +335,7 @@ static where fill(round_sums *r, double *edge, double *rest) {
 }
 
 static double parts_value(const round_sums *r) {
-  cpb_twofold value = {r->beyond.dist2, 0};
+  cpb_twofold value = {r->beyond.height, 0};
   for (size_t k = 0; k < r->rows.count; k++) cpb_twofold_add(&value, r->part[k] * r->rows.dist2[k]);
   return cpb_twofold_value(value);
 }
@@ -379,14 +346,12 @@ static double bound_at(const cpb_svdd_rounds *rounds, const round_sums *r, where
   double tau = rounds->ask.edge, weight = r->beyond.weight, value = parts_value(r);
   if (edge == EDGE_BEYOND) {
     if (n > 0) tau = fmax(tau, r->rows.dist2[0]);
-    return tau + (r->beyond.dist2 - tau * weight);
+    return tau + (r->beyond.height - tau * weight);
   }
   if (n > 0) tau = fmin(tau, r->rows.dist2[n - 1]);
   for (size_t k = 0; k < n; k++) weight += r->part[k];
   return value + tau * (1 - weight);
 }
-
-/* ---- columns ---- */
 
 /* Converts the column from about the centre to about origin and enters it into the hull. */
 static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double sum) {
@@ -406,7 +371,7 @@ static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double
 static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double rest) {
   cpb_twofold sum = {r->beyond.weight, 0};
   double q = parts_value(r);
-  memcpy(r->column, r->beyond.p, rounds->d * sizeof *r->column);
+  memcpy(r->column, r->beyond.point, rounds->d * sizeof *r->column);
   for (size_t k = 0; k < r->rows.count; k++) {
     if (r->part[k] == 0) continue;
     cpb_twofold_add(&sum, r->part[k]);
@@ -415,26 +380,26 @@ static cpb_status enter_parts(cpb_svdd_rounds *rounds, round_sums *r, double res
   if (rest > 0 && r->upon.weight > 0) {
     double share = fmin(rest / r->upon.weight, 1);
     cpb_twofold_add(&sum, share * r->upon.weight);
-    rounds->loops->axpby(share, r->upon.p, 1, r->column, r->column, rounds->d);
-    q += share * r->upon.dist2;
+    rounds->loops->axpby(share, r->upon.point, 1, r->column, r->column, rounds->d);
+    q += share * r->upon.height;
   }
   return enter(rounds, r, q, cpb_twofold_value(sum));
 }
 
 /* Too much weight beyond the edge: all of it, at less than full weight, is feasible, too. */
 static cpb_status enter_beyond(cpb_svdd_rounds *rounds, round_sums *r) {
-  for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.p[j] / r->beyond.weight;
-  return enter(rounds, r, r->beyond.dist2 / r->beyond.weight, 1);
+  for (size_t j = 0; j < rounds->d; j++) r->column[j] = r->beyond.point[j] / r->beyond.weight;
+  return enter(rounds, r, r->beyond.height / r->beyond.weight, 1);
 }
 
 static cpb_status enter_margin(cpb_svdd_rounds *rounds, round_sums *r) {
   double *fixed = r->column;
   cpb_margin margin = {.loops = rounds->loops,
                        .set = &r->rows,
-                       .fixed = {fixed, r->beyond.dist2, r->beyond.weight},
+                       .fixed = {fixed, r->beyond.height, r->beyond.weight},
                        .tolerance = fmax(rounds->options.gap / 16, 0x1p-50),
                        .weight = r->part};
-  memcpy(fixed, r->beyond.p, rounds->d * sizeof *fixed);
+  memcpy(fixed, r->beyond.point, rounds->d * sizeof *fixed);
   for (size_t k = 0; k < r->rows.count; k++)
     if (r->part[k] > 0) margin.first = k;
   cpb_status status = cpb_margin_solve(&margin);
@@ -462,11 +427,6 @@ static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
       break;
     }
   columns->count = kept;
-}
-
-static double lower_bound(const cpb_svdd_rounds *rounds, const round_sums *r) {
-  if (r->hull.count == 0) return -INFINITY;
-  return cpb_hull_proven(&r->hull, rounds->known.doubt, r->unit_error, rounds->got.rows);
 }
 
 /* ---- the next question ---- */
@@ -521,14 +481,6 @@ static double gap_of(const cpb_svdd_known *known) {
   return cpb_svdd_gap(known->upper, &lower);
 }
 
-/* The centre of the first round is an unweighted mean, and may be far out: from the second round on all columns
- * are relative to that round's centre. */
-static void begin_anew(cpb_svdd_rounds *rounds) {
-  memcpy(rounds->known.origin, rounds->ask.center, rounds->d * sizeof *rounds->known.origin);
-  rounds->known.columns.count = 0;
-  rounds->known.doubt = 0;
-}
-
 static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where at) {
   double *center = r->numbers + 4 * rounds->d, edge = rounds->ask.edge;
   bool coarse = gap_of(&rounds->known) > 1e-3;
@@ -542,17 +494,13 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
     edge = fmax(0, edge_by_bins(rounds, fmin(1, rounds->options.nu * (coarse ? 1.004 : 1))));
   memcpy(rounds->ask.center, center, rounds->d * sizeof *center);
   rounds->ask.edge = edge;
-  if (rounds->ask.round == 1) begin_anew(rounds);
+  if (rounds->ask.round != 1) return status;
+  /* the centre of the first round is an unweighted mean, and may be far out: from the second round on all columns are
+   * relative to that round's centre */
+  memcpy(rounds->known.origin, center, rounds->d * sizeof *center);
+  rounds->known.columns.count = 0;
+  rounds->known.doubt = 0;
   return status;
-}
-
-/* ---- the end of a round ---- */
-
-static void keep_best(cpb_svdd_rounds *rounds, double upper, double edge) {
-  if (!(upper < rounds->known.upper)) return;
-  rounds->known.upper = upper;
-  rounds->known.edge = edge;
-  memcpy(rounds->known.best, rounds->ask.center, rounds->d * sizeof *rounds->known.best);
 }
 
 static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
@@ -561,13 +509,19 @@ static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
   where at = fill(r, &edge, &rest);
   bool ties = at == EDGE_WITHIN && rest > 1e-12;
   cpb_status status = remake_hull(rounds, r);
-  keep_best(rounds, at == EDGE_WITHIN ? parts_value(r) + rest * rounds->ask.edge : bound_at(rounds, r, at),
-            edge);
+  double value = at == EDGE_WITHIN ? parts_value(r) + rest * rounds->ask.edge : bound_at(rounds, r, at);
+  if (value < upper) {
+    known->upper = value;
+    known->edge = edge;
+    memcpy(known->best, rounds->ask.center, rounds->d * sizeof *known->best);
+  }
   if (status == CPB_OK && at == EDGE_WITHIN) status = enter_parts(rounds, r, rest);
   if (status == CPB_OK && at == EDGE_BEYOND) status = enter_beyond(rounds, r);
   if (status == CPB_OK && at == EDGE_WITHIN && !ties && r->rows.count > 0) status = enter_margin(rounds, r);
   if (status != CPB_OK) return status;
-  known->lower = fmax(known->lower, lower_bound(rounds, r));
+  if (r->hull.count > 0)
+    known->lower =
+        fmax(known->lower, cpb_hull_proven(&r->hull, known->doubt, r->unit_error, rounds->got.rows));
   keep_columns(rounds, &r->hull);
   bool better = known->upper < upper || known->lower > lower;
   known->stalls = better || at != EDGE_WITHIN ? 0 : known->stalls + 1;
@@ -582,14 +536,14 @@ cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error 
   cpb_status status = CPB_OK;
   if (rounds->ask.round == 0) {
     status = begin_rounds(rounds, error);
-    if (status != CPB_OK) return status;
   } else {
     round_sums r;
     status = round_init(&r, rounds);
     if (status == CPB_OK) status = solve_round(rounds, &r);
     round_free(&r);
-    if (status != CPB_OK) return cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
+    if (status != CPB_OK) status = cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
   }
+  if (status != CPB_OK) return status;
   *done = rounds->known.done;
   if (*done) return CPB_OK;
   rounds->ask.round++;

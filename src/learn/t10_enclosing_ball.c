@@ -2,11 +2,11 @@
 #include <math.h>
 
 #include "core/fail.h"
+#include "core/rows.h"
 #include "core/sized.h"
-#include "learn/rounds_parts.h"
+#include "learn/piece_rounds.h"
 #include "learn/capped_dual.h"
 #include "parallel/tell.h"
-#include "batch/row_state.h"
 
 typedef struct reading {
   cpb_ball_rounds *rounds;

@@ -1,17 +1,18 @@
 /* T11: SVDD as the maximum of a concave form over a simplex with caps. The mean of the worst share of
  * |x-c|^2 is an upper bound for every c, and the dual value of any multipliers a lower one. */
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "learn/paper_schemes.h"
 #include "learn/distances.h"
 #include "learn/piece_rounds.h"
 #include "parallel/tell.h"
-#include "batch/row_state.h"
 
 CPB_DEFAULTS(cpb_svdd_options, .size = sizeof(cpb_svdd_options), .nu = 0.1, .gap = 1e-9,
              .max_iterations = 1000)
@@ -30,7 +31,8 @@ cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *er
 
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error) {
   if (options->weights != NULL || options->nu * (double)rows >= 1 - 1e-12) return CPB_OK;
-  return cpb_fail_nu_rows(error, options->nu, rows);
+  return cpb_fail(error, CPB_WHY_DOMAIN, "nu", "nu n must be >= 1, got %.17g times %zu rows", options->nu,
+                  rows);
 }
 
 double cpb_svdd_gap(double upper, double *lower) {
@@ -62,10 +64,135 @@ static cpb_status check_rows(cpb_view x, cpb_error *error) {
   return CPB_OK;
 }
 
-static size_t count_support(const double *multipliers, size_t n) {
-  size_t count = 0;
-  for (size_t i = 0; multipliers != NULL && i < n; i++) count += multipliers[i] > 0;
-  return count;
+/* The rows of SVDD, in a unit in which their squares are normal doubles, with their mean. Rows of weight 0 are ignored and
+ * never read. */
+typedef struct svdd_rows {
+  cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
+  int exponent;   /* 0 unless squares of differences leave the safe range of double */
+  double *origin; /* the mean, in that unit */
+  double *copies;
+} svdd_rows;
+
+enum { BLOCK_ROWS = 4096 };
+
+/* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all
+ * are 0. */
+static int spread_exponent(cpb_view x, const double *weights, const double *origin) {
+  int largest = INT_MIN;
+  for (size_t i = 0; i < x.rows; i++)
+    for (size_t j = 0; j < x.cols && (weights == NULL || weights[i] > 0); j++) {
+      double at = cpb_view_at(x, i, j), half = at / 2 - origin[j] / 2;
+      if (half == 0) half = at - origin[j]; /* halves of the smallest numbers underflow */
+      int exponent = half == 0 || !isfinite(half) ? INT_MIN : ilogb(half) + 1;
+      if (exponent > largest) largest = exponent;
+    }
+  return largest;
+}
+
+/* One pass over all rows: sums and largest distance about one of them. */
+typedef struct mean_job {
+  const cpb_loops *loops;
+  cpb_view x;
+  const double *caps;
+  const double *first;
+  double *partial;  /* per block: d sums */
+  double *largest2; /* per block */
+  cpb_first_fault fault;
+} mean_job;
+
+static double weight_of(const mean_job *job, size_t row) { return job->caps == NULL ? 1 : job->caps[row]; }
+
+static void mean_block(void *argument, size_t block, size_t first, size_t count) {
+  mean_job *job = argument;
+  double *sum = job->partial + block * job->x.cols, largest = 0, dist2[BLOCK_ROWS];
+  cpb_dist2_of_rows(job->loops, job->x, 0, first, count, job->first, dist2);
+  for (size_t row = first; row < first + count; row++) {
+    double weight = weight_of(job, row);
+    if (!(weight > 0)) continue;
+    cpb_add_row(job->loops, job->x, row, weight, job->first, sum);
+    if (dist2[row - first] > largest) largest = dist2[row - first];
+    if (dist2[row - first] < INFINITY) continue;
+    int fault = cpb_row_fault(job->loops, job->x, row);
+    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    largest = INFINITY;
+  }
+  job->largest2[block] = largest;
+}
+
+static void write_mean(const mean_job *job, size_t blocks, double *mean) {
+  size_t d = job->x.cols;
+  cpb_twofold total = {0, 0};
+  for (size_t row = 0; job->caps != NULL && row < job->x.rows; row++) cpb_twofold_add(&total, job->caps[row]);
+  double weight = job->caps == NULL ? (double)job->x.rows : cpb_twofold_value(total);
+  for (size_t j = 0; j < d; j++) {
+    double sum = 0;
+    for (size_t block = 0; block < blocks; block++) sum += job->partial[block * d + j];
+    mean[j] = job->first[j] + sum / weight;
+  }
+}
+
+/* The mean of the rows, computed relative to `first`, one of them, and the largest squared distance from it. */
+static cpb_status look(mean_job *job, const double *first, double *mean, double *largest2,
+                       const cpb_exec *exec, cpb_error *error) {
+  cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, mean_block, job};
+  size_t count = cpb_blocks_count(&blocks);
+  job->first = first;
+  job->partial = calloc(count, (job->x.cols + 1) * sizeof *job->partial);
+  if (job->partial == NULL) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
+  job->largest2 = job->partial + count * job->x.cols;
+  cpb_first_fault_init(&job->fault);
+  cpb_blocks_run(&blocks, exec);
+  *largest2 = 0;
+  for (size_t block = 0; block < count; block++) *largest2 = fmax(*largest2, job->largest2[block]);
+  write_mean(job, count, mean);
+  free(job->partial);
+  return cpb_first_fault_report(&job->fault, "x", error);
+}
+
+/* The row of the largest weight: it is never far out for its weight, so that sums about it lose no digits. */
+static size_t heaviest(const double *caps, size_t n) {
+  size_t best = 0;
+  for (size_t i = 1; caps != NULL && i < n; i++)
+    if (caps[i] > caps[best]) best = i;
+  return best;
+}
+
+static cpb_status copy_in_unit(svdd_rows *rows, const mean_job *job, cpb_error *error) {
+  size_t n = job->x.rows, d = job->x.cols;
+  rows->copies = d > SIZE_MAX / sizeof(double) / n ? NULL : calloc(n * d, sizeof *rows->copies);
+  if (rows->copies == NULL) return cpb_fail_memory(error, "%zu rows in another unit", n);
+  for (size_t i = 0; i < n; i++)
+    if (weight_of(job, i) > 0) cpb_scaled_row(job->loops, job->x, rows->exponent, i, rows->copies + i * d);
+  rows->x = cpb_rows(rows->copies, CPB_F64, n, d);
+  return CPB_OK;
+}
+
+static cpb_status make_ready(svdd_rows *rows, mean_job *job, double *first, const cpb_exec *exec,
+                             cpb_error *error) {
+  size_t heavy = heaviest(job->caps, job->x.rows);
+  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
+  int fault = cpb_row_fault(job->loops, job->x, heavy);
+  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
+  if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to report */
+  cpb_status status = look(job, first, rows->origin, &largest2, exec, error);
+  if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
+  int exponent = spread_exponent(job->x, job->caps, first);
+  if (exponent == INT_MIN || abs(exponent) < CPB_SAFE_EXPONENT / 2) return CPB_OK;
+  rows->exponent = exponent;
+  status = copy_in_unit(rows, job, error);
+  if (status != CPB_OK) return status;
+  job->x = rows->x;
+  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
+  return look(job, first, rows->origin, &largest2, exec, error);
+}
+
+/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite. */
+static cpb_status svdd_rows_init(svdd_rows *rows, cpb_view x, const double *caps, const cpb_exec *exec,
+                                 cpb_error *error) {
+  mean_job job = {.loops = cpb_loops_here(), .x = x, .caps = caps};
+  *rows = (svdd_rows){.x = x, .origin = malloc(2 * x.cols * sizeof(double))};
+  if (rows->origin == NULL) return cpb_fail_memory(error, "%zu columns", x.cols);
+  return make_ready(rows, &job, rows->origin + x.cols, exec, error);
 }
 
 static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
@@ -81,18 +208,17 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
     cpb_exec_part part;
     judged.multipliers = NULL;
     judged.exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
-    double *point = judged.point, *kept = malloc(dual->x.cols * sizeof *kept);
-    if (kept == NULL) status = CPB_ENOMEM;
+    judged.point = malloc(dual->x.cols * sizeof *judged.point);
+    if (judged.point == NULL) status = CPB_ENOMEM;
     if (status == CPB_OK) {
-      memcpy(kept, point, dual->x.cols * sizeof *kept);
+      memcpy(judged.point, dual->point, dual->x.cols * sizeof *judged.point);
       judged.max_iterations = 1;
       status = cpb_capped_dual_solve(&judged);
-      memcpy(point, kept, dual->x.cols * sizeof *kept);
       dual->upper = judged.upper;
       dual->lower = judged.lower;
       dual->iterations = rounds;
     }
-    free(kept);
+    free(judged.point);
   } else {
     status = cpb_capped_dual_solve(dual);
     report->radius = sqrt(fmax(dual->edge, 0));
@@ -107,21 +233,7 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
   return CPB_OK;
 }
 
-/* Converts everything back to the unit of the data; squares may overflow there. */
-static void to_data_unit(cpb_svdd_report *report, int exponent) {
-  report->radius = ldexp(report->radius, exponent);
-  report->objective = ldexp(report->objective, 2 * exponent);
-  report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
-}
-
-/* C w_i, at most 1. Divides first: the product nu sum may underflow. */
-static double *caps_of(const cpb_svdd_options *options, size_t n, double sum) {
-  double *caps = malloc(n * sizeof *caps);
-  for (size_t i = 0; caps != NULL && i < n; i++) caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
-  return caps;
-}
-
-static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, const cpb_svdd_options *options,
+static cpb_status solve_rows(const svdd_rows *rows, const double *caps, const cpb_svdd_options *options,
                              double *center, double *multipliers, cpb_svdd_report *report,
                              const cpb_exec *exec, cpb_error *error) {
   size_t d = rows->x.cols;
@@ -145,8 +257,11 @@ static cpb_status solve_rows(const cpb_svdd_rows *rows, const double *caps, cons
                           .center = point + d};
   cpb_status status = solve(&dual, options, report, error);
   if (status == CPB_OK) {
-    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], rows->exponent);
-    to_data_unit(report, rows->exponent);
+    int exponent = rows->exponent; /* back to the unit of the data, where squares may overflow */
+    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], exponent);
+    report->radius = ldexp(report->radius, exponent);
+    report->objective = ldexp(report->objective, 2 * exponent);
+    report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
   }
   free(point);
   return status;
@@ -165,17 +280,20 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
   if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;
-  if (options->weights != NULL && (caps = caps_of(options, x.rows, sum)) == NULL)
-    return cpb_fail_memory(error, "%zu rows", x.rows);
-  cpb_svdd_rows rows;
-  status = cpb_svdd_rows_init(&rows, cpb_loops_here(), x, caps, exec, error);
-  if (status == CPB_OK) {
-    status = solve_rows(&rows, caps, options, center, multipliers, &ours, exec, error);
-    cpb_svdd_rows_free(&rows);
+  if (options->weights != NULL) {
+    caps = malloc(x.rows * sizeof *caps);
+    if (caps == NULL) return cpb_fail_memory(error, "%zu rows", x.rows);
   }
+  for (size_t i = 0; caps != NULL && i < x.rows; i++) /* divides first: the product nu sum may underflow */
+    caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
+  svdd_rows rows;
+  status = svdd_rows_init(&rows, x, caps, exec, error);
+  if (status == CPB_OK) status = solve_rows(&rows, caps, options, center, multipliers, &ours, exec, error);
+  free(rows.origin);
+  free(rows.copies);
   free(caps);
   if (status != CPB_OK) return status;
-  ours.support = count_support(multipliers, x.rows);
+  for (size_t i = 0; multipliers != NULL && i < x.rows; i++) ours.support += multipliers[i] > 0;
   ours.seconds = cpb_seconds_now() - began;
   cpb_sized_give(report, &ours, sizeof ours);
   return CPB_OK;

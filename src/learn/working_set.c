@@ -94,11 +94,6 @@ static const cpb_ranked *in_order(const cpb_working_set *set) {
   return order;
 }
 
-static int by_tag(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, bool repeats) {
   size_t known = set->count;
   uint64_t *tags = malloc((known + 1) * sizeof *tags);
@@ -107,12 +102,13 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
     return CPB_ENOMEM;
   }
   if (known > 0) memcpy(tags, set->tag, known * sizeof *tags);
-  qsort(tags, known, sizeof *tags, by_tag);
+  qsort(tags, known, sizeof *tags, cpb_compare_ids);
   const cpb_ranked *order = in_order(more);
   for (size_t k = 0; k < more->count; k++) {
     size_t i = (size_t)order[k].id;
     bool again = k > 0 && more->tag[i] == more->tag[order[k - 1].id];
-    if (!repeats && (again || bsearch(&more->tag[i], tags, known, sizeof *tags, by_tag) != NULL)) continue;
+    if (!repeats && (again || bsearch(&more->tag[i], tags, known, sizeof *tags, cpb_compare_ids) != NULL))
+      continue;
     cpb_working_set_add(set, more->rows + i * set->d, more->tag[i], more->dist2[i], more->weight[i]);
   }
   free(tags);
@@ -244,8 +240,6 @@ cpb_status cpb_working_set_solve(cpb_working_set *set, cpb_hull *hull, double to
   return iterate(&s, entered);
 }
 
-/* ---- with caps ---- */
-
 /* Rows at their caps are in the hull's fixed part. */
 static void begin(solver *s, const cpb_margin *margin) {
   const cpb_loops *loops = margin->loops;
@@ -296,15 +290,4 @@ cpb_status cpb_margin_solve(cpb_margin *margin) {
   cpb_memory_free(&memory);
   cpb_hull_free(&hull);
   return status;
-}
-
-double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
-                            double *mean) {
-  double value = 0;
-  memset(mean, 0, set->d * sizeof *mean);
-  for (size_t i = 0; i < set->count; i++)
-    if (multiplier[i] > 0) loops->axpby(multiplier[i], set->rows + i * set->d, 1, mean, mean, set->d);
-  for (size_t i = 0; i < set->count; i++)
-    if (multiplier[i] > 0) value += multiplier[i] * loops->dist2(set->rows + i * set->d, mean, set->d);
-  return value;
 }

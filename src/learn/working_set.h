@@ -81,9 +81,4 @@ typedef struct cpb_margin {
 
 cpb_status cpb_margin_solve(cpb_margin *margin);
 
-/* sum a|x|^2 - |sum a x|^2 about the mean, which is written to `mean`: a lower bound of R^2 for any
- * multipliers a >= 0 of sum 1. */
-double cpb_working_set_dual(const cpb_working_set *set, const cpb_loops *loops, const double *multiplier,
-                            double *mean);
-
 #endif

@@ -16,7 +16,7 @@ typedef float vec_half __attribute__((vector_size(16))); /* as many floats as ve
 enum { VEC_F32 = 8, VEC_F64 = 4, VEC_U64 = 4, TILE_VECTORS = 2, PANEL_VECTORS = 2 };
 /* Ranges of rows in lockstep, so that sums fit in sixteen registers, those of rows of any type, and whether there are
  * non-temporal stores. */
-enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 1, LANES_BYPASS = true };
+enum { LANES_STREAMS = 2, LANES_FEW_STREAMS = 1, LANES_BYPASS = true, LANES_JOIN = false };
 
 /* Prefetch of a cache line, and the fence after non-temporal stores. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }

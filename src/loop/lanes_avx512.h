@@ -15,7 +15,7 @@ typedef float vec_half __attribute__((vector_size(32))); /* as many floats as ve
 /* Numbers of a vector; vectors of tiles and of panels, which with their sums fill the registers. */
 enum { VEC_F32 = 16, VEC_F64 = 8, VEC_U64 = 8, TILE_VECTORS = 4, PANEL_VECTORS = 4 };
 /* Ranges of rows in lockstep, those of rows of any type, and whether there are non-temporal stores. */
-enum { LANES_STREAMS = 4, LANES_FEW_STREAMS = 2, LANES_BYPASS = true };
+enum { LANES_STREAMS = 4, LANES_FEW_STREAMS = 2, LANES_BYPASS = true, LANES_JOIN = true };
 
 /* Prefetch of a cache line, and the fence after non-temporal stores. */
 LANE_INLINE void lanes_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }

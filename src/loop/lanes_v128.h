@@ -29,7 +29,7 @@ typedef uint16_t v64_u16 __attribute__((vector_size(8)));
 typedef uint8_t v32_u8 __attribute__((vector_size(4)));
 typedef int8_t v32_i8 __attribute__((vector_size(4)));
 /* Ranges of rows in lockstep, those of rows of any type, and whether there are non-temporal stores. */
-enum { LANES_STREAMS = 1, LANES_FEW_STREAMS = 1, LANES_BYPASS = false };
+enum { LANES_STREAMS = 1, LANES_FEW_STREAMS = 1, LANES_BYPASS = false, LANES_JOIN = false };
 
 LANE_INLINE void lanes_prefetch(const void *p) { __builtin_prefetch(p); }
 LANE_INLINE void lanes_fence(void) {}

@@ -7,6 +7,7 @@
 
 #include "loop/row_factor.h"
 
+#define ROW_TYPE CPB_F64
 #define ROW_REAL(name) name##_f64
 enum { ROW_VEC = VEC_F64 };
 typedef double row_number;
@@ -24,12 +25,17 @@ LANE_INLINE lanes_f64 numbers_of(cpb_dtype type, const void *p) {
   }
 }
 
+enum { CENTER_HAS_REST = false };
 LANE_INLINE const double *center_of(const cpb_rows_job *job) { return job->center.wide; }
 LANE_INLINE const double *center_rest_of(const cpb_rows_job *job) { return (void)job, NULL; }
 
 LANE_INLINE lanes_f64 sum_squares(lanes_f64 sum, lanes_f64 x) { return lanes_add_product(sum, x, x); }
 LANE_INLINE lanes_f64 sum_squares_at(lanes_f64 sum, const void *p) {
   return sum_squares(sum, lanes_load_f64(p));
+}
+LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f64 x, double *kept) {
+  lanes_store_f64(kept, x);
+  return sum_squares(sum, x);
 }
 /* After `done` numbers of a row. */
 LANE_INLINE bool sum_chunk_ends(size_t done) { return done % CPB_CHUNK == 0; }
@@ -49,7 +55,7 @@ LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return sum + x * x; }
 
 /* The factor of a row of few numbers. */
-enum { FEW_MOST = 2, FEW_DIRECT = false };
+enum { FEW_MOST = 2 };
 typedef int short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return (void)job, 0; }
 LANE_INLINE double_factor answer_of_few(const cpb_rows_job *job, const short_numbers *unused, bool embedding,

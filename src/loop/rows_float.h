@@ -7,6 +7,7 @@
 
 #include "loop/row_factor.h"
 
+#define ROW_TYPE CPB_F32
 #define ROW_REAL(name) name##_f32
 enum { ROW_VEC = VEC_F32 };
 typedef float row_number;
@@ -24,6 +25,7 @@ LANE_INLINE lanes_f32 numbers_of(cpb_dtype type, const void *p) {
 }
 
 /* The centre is their sum; NULL: 0 */
+enum { CENTER_HAS_REST = true };
 LANE_INLINE const float *center_of(const cpb_rows_job *job) { return job->center.high; }
 LANE_INLINE const float *center_rest_of(const cpb_rows_job *job) {
   return job->center.high != NULL && job->center.twofold ? job->center.low : NULL;
@@ -37,6 +39,13 @@ LANE_INLINE lanes_f64 sum_squares(lanes_f64 sum, lanes_f32 x) {
 LANE_INLINE lanes_f64 sum_squares_at(lanes_f64 sum, const void *p) {
   lanes_f64 wide = lanes_wide_f32(p);
   return lanes_add_exact(sum, wide, wide);
+}
+/* The numbers are also stored, and widened from memory, which costs half of widening registers. */
+LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f32 x, float *kept) {
+  typedef float line[CPB_LANES];
+  lanes_store_f32(kept, x);
+  __asm__("" : "+m"(*(line *)kept));
+  return sum_squares_at(sum, kept);
 }
 LANE_INLINE bool sum_chunk_ends(size_t done) { return (void)done, false; }
 
@@ -52,7 +61,7 @@ LANE_INLINE row_factor answer_of_norm(const cpb_rows_job *job, bool embedding, d
 /* Fused: squares of floats are exact in double. */
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return vec_fma_f64(x, x, sum); }
 
-enum { FEW_LEAST = 1, FEW_MOST = CPB_SHORT_MOST, FEW_DIRECT = true };
+enum { FEW_LEAST = 1, FEW_MOST = CPB_SHORT_MOST };
 typedef short_scale short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return short_scale_of(job->s); }
 LANE_INLINE row_factor answer_of_few(const cpb_rows_job *job, const short_numbers *scale, bool embedding,

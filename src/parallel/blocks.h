@@ -46,8 +46,7 @@ cpb_status cpb_blocks_run_told(const cpb_blocks *blocks, const cpb_exec *exec, c
 /* Rows per block for rows of this many elements: about 64 Ki elements, a multiple of 64 rows. */
 size_t cpb_blocks_rows(size_t elements_per_row);
 
-/* task(job, row) for every row, in blocks for rows of this many elements; EROW for the first row of which it returns a
- * fault other than 0. */
+/* task(job, row) for every row of this many elements, in blocks; EROW for the first row whose fault is not 0. */
 cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,
                         const char *name, const cpb_exec *exec, cpb_error *error);
 

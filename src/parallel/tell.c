@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 #include "parallel/tell.h"
 
 #include <time.h>
@@ -7,7 +8,7 @@
 
 double cpb_seconds_now(void) {
   struct timespec now;
-  timespec_get(&now, TIME_UTC);
+  clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -27,7 +28,6 @@ size_t cpb_exec_threads(const cpb_exec *exec) {
   return exec == NULL || exec->run == NULL || exec->threads == 0 ? 1 : exec->threads;
 }
 
-/* Whether the caller wants progress reports. */
 static bool listens(const cpb_exec *exec) {
   return exec != NULL && exec->size >= offsetof(cpb_exec, context) + sizeof exec->context &&
          exec->progress != NULL;

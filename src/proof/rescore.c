@@ -15,6 +15,180 @@
 #include "proof/proof_parts.h"
 #include "search/query_numbers.h"
 
+/* ---- the type of stored rows ---- */
+
+/* Detects the type that stored rows were rounded to, if it is not given.                                    T13
+ *
+ * A row rounded to f16 may be stored in a file of f32 or f64, and its length need not show it: the distance of a row
+ * from the sphere does not bound its error along the sphere. So every row that is read is examined:
+ *   its digits   a row whose numbers all fit f16, or have no more decimal digits than f16 is printed with, counts as
+ *                rounded to f16; the same for f32
+ *   its length   a row farther from the sphere than its type explains was changed in some unknown way: no conclusion
+ * The coarsest row decides, so the result does not depend on their order. This detects rounding by file conversions;
+ * whether the rows are images of the data at all is checked by a seal (capball/advanced/seal.h) or by
+ * cpb_transform_verify. */
+
+typedef struct row_look {
+  bool any;            /* a row other than an axis has been examined */
+  cpb_dtype precision; /* the coarsest: f64, f32 or f16 */
+  bool axis;           /* one was an axis, such as the image of the centre: exact in every type */
+  bool unexplained;    /* one was farther from the surface than its type explains, .. */
+  double off;          /* .. the farthest of these, .. */
+  uint64_t row;        /* .. and its number */
+} row_look;
+
+static bool fits_half(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  double steps = v * 0x1p24; /* in units of the smallest half */
+  return fabs(v) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0 && steps == nearbyint(steps);
+}
+
+/* The decimal m/10^k, both exact, is read as the nearest double. */
+static bool has_digits(double v, double least, cpb_dtype stored) {
+  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  double size = fabs(v);
+  size_t k = 0, most = sizeof powers / sizeof *powers;
+  while (k < most && size * powers[k] < least) k++;
+  if (k == most) return true; /* too small to tell: counts as short */
+  double read = nearbyint(size * powers[k]) / powers[k];
+  return stored == CPB_F32 ? (float)read == (float)size : read == size;
+}
+
+/* Whether v may have been rounded to the type, or printed from it: 5 digits are enough for f16, 9 for f32. */
+static bool is_single(double v) { return (double)(float)v == v || has_digits(v, 1e8, CPB_F64); }
+
+static bool is_half(double v, cpb_dtype stored) { return fits_half(v) || has_digits(v, 1e4, stored); }
+
+/* Values of f16 may also have passed through files of f32. */
+static bool is_short(double v, cpb_dtype type, cpb_dtype stored) {
+  if (type == CPB_F32) return is_single(v);
+  return is_half(v, stored) || (stored == CPB_F64 && is_single(v) && is_half((double)(float)v, CPB_F32));
+}
+
+static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype stored) {
+  for (size_t i = 0; i < cols; i++)
+    if (!is_short(y[i], type, stored)) return false;
+  return true;
+}
+
+static cpb_dtype precision_of(const double *y, size_t cols, cpb_dtype stored) {
+  if (stored == CPB_F16 || is_short_row(y, cols, CPB_F16, stored)) return CPB_F16;
+  return stored == CPB_F32 || is_short_row(y, cols, CPB_F32, stored) ? CPB_F32 : CPB_F64;
+}
+
+/* A row with a single non-zero coordinate, 1 or -1, on the sphere; the image of the centre under a lift. Its zeros were
+ * rounded by less than the smallest half, and the surface bounds the rest: error_of_axis. */
+static bool is_axis(const cpb_reading *reading, const double *y) {
+  size_t others = 0, looked = reading->map != NULL ? reading->cols : reading->d;
+  double size = 0;
+  for (size_t i = 0; i < looked; i++) {
+    others += y[i] != 0;
+    size = fmax(size, fabs(y[i]));
+  }
+  return reading->map != NULL ? others == 1 && size == 1 : others == 0;
+}
+
+static double error_of_axis(const cpb_reading *reading) { return sqrt((double)reading->cols) * 0x1p-24; }
+
+static double unit_roundoff(cpb_dtype type) {
+  return type == CPB_F64 ? 0x1p-53 : type == CPB_F32 ? 0x1p-24 : 0x1p-11;
+}
+
+/* The largest distance from the surface that rounding to the type and printing can cause. */
+static double explained(const cpb_reading *reading, cpb_dtype type) {
+  double sums = ((double)reading->d + 65) * 0x1p-53, times = reading->map != NULL ? 4 : 16;
+  return type == CPB_F64 ? sums : times * unit_roundoff(type) + sums;
+}
+
+static void join_looks(row_look *look, const row_look *other) {
+  bool farther =
+      !look->unexplained || other->off > look->off || (other->off == look->off && other->row < look->row);
+  if (other->unexplained && farther) {
+    look->off = other->off;
+    look->row = other->row;
+  }
+  if (other->any && (!look->any || unit_roundoff(other->precision) > unit_roundoff(look->precision)))
+    look->precision = other->precision;
+  look->unexplained |= other->unexplained;
+  look->axis |= other->axis;
+  look->any |= other->any;
+}
+
+/* Row `number`, y: its stored values as doubles. EROW if it is not a point of the sphere or the lift. */
+static cpb_status look_at_row(row_look *look, const cpb_reading *reading, const double *y, cpb_dtype stored,
+                              uint64_t number, cpb_error *error) {
+  double off = cpb_reading_off(reading, y);
+  if (!(off <= explained(reading, CPB_F16)))
+    return cpb_fail_row(
+        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: not a point of the %s",
+        sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
+  row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
+  one.any = !one.axis;
+  if (one.any) one.precision = precision_of(y, reading->cols, stored);
+  one.unexplained = one.any && off > explained(reading, one.precision);
+  join_looks(look, &one);
+  return CPB_OK;
+}
+
+/* The largest distance of such rows from the images of the data; inf if one is unexplained. */
+static double look_error(const row_look *look, const cpb_reading *reading, cpb_dtype stored) {
+  if (look->unexplained) return INFINITY;
+  double error = cpb_reading_row_error(reading, look->any ? look->precision : stored);
+  return look->axis ? fmax(error, error_of_axis(reading)) : error;
+}
+
+enum { TASK_ROWS = 512 };
+
+typedef struct looking {
+  const cpb_reading *reading;
+  cpb_view block;
+  uint64_t first;  /* the number of its first row */
+  row_look *looks; /* one per task */
+} looking;
+
+static cpb_status look_at_task(void *arg, size_t task, cpb_error *error) {
+  const looking *l = arg;
+  size_t first = task * TASK_ROWS,
+         end = first + TASK_ROWS < l->block.rows ? first + TASK_ROWS : l->block.rows;
+  double *y = malloc(l->reading->cols * sizeof *y);
+  cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : CPB_OK;
+  for (size_t i = first; i < end && status == CPB_OK; i++) {
+    cpb_row_widen(l->block, i, y);
+    status = look_at_row(&l->looks[task], l->reading, y, l->block.dtype, l->first + i, error);
+  }
+  free(y);
+  return status;
+}
+
+static cpb_status look_at_block(looking *l, row_look *look, const cpb_exec *exec, cpb_error *error) {
+  size_t tasks = (l->block.rows + TASK_ROWS - 1) / TASK_ROWS;
+  l->looks = calloc(tasks, sizeof *l->looks);
+  if (l->looks == NULL) return cpb_fail_memory(error, "%zu rows", l->block.rows);
+  cpb_status status = cpb_exec_try(exec, tasks, look_at_task, l, error);
+  for (size_t task = 0; task < tasks; task++) join_looks(look, &l->looks[task]);
+  free(l->looks);
+  return status;
+}
+
+/* All rows of a source. */
+static cpb_status look_at_all(row_look *look, const cpb_reading *reading, cpb_source *rows,
+                              const cpb_exec *exec, cpb_error *error) {
+  looking l = {.reading = reading};
+  cpb_status status = rows->rewind(rows, error);
+  for (; status == CPB_OK; l.first += l.block.rows) {
+    status = rows->next(rows, &l.block, error);
+    if (status != CPB_OK || l.block.rows == 0) break;
+    status = cpb_check_view(l.block, "embedded", reading->cols, error);
+    if (status == CPB_OK) status = look_at_block(&l, look, exec, error);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, 0, error);
+  }
+  return status;
+}
+
+/* ---- rescoring ---- */
+
 CPB_DEFAULTS(cpb_rescore_options, .size = sizeof(cpb_rescore_options), .k = 10, .score_error = NAN,
              .precision = CPB_PRECISION_UNKNOWN)
 
@@ -24,9 +198,9 @@ typedef struct rescoring {
   cpb_reading reading;
   cpb_rescore_options o;
   size_t n, C, k;
-  cpb_row_look look;   /* at all rows read .. */
-  cpb_row_look *looks; /* .. and at the candidates of each query; NULL: the precision is known */
-  double row_error;    /* largest distance of the rows from the images of the data */
+  row_look look;    /* at all rows read .. */
+  row_look *looks;  /* .. and at the candidates of each query; NULL: the precision is known */
+  double row_error; /* largest distance of the rows from the images of the data */
   cpb_view queries;
   const cpb_store *store;
   const uint64_t *ids;  /* n x C */
@@ -89,9 +263,9 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
 static double slack_of(const rescoring *r, size_t query) {
   double coarse = cpb_reading_row_error(&r->reading, CPB_F16);
   if (r->looks == NULL) return r->row_error;
-  cpb_row_look look = r->look;
-  cpb_row_look_join(&look, &r->looks[query]);
-  return fmin(coarse, cpb_row_look_error(&look, &r->reading, r->store->dtype));
+  row_look look = r->look;
+  join_looks(&look, &r->looks[query]);
+  return fmin(coarse, look_error(&look, &r->reading, r->store->dtype));
 }
 
 /* Engines return their best candidate first. Candidates whose scores do not descend were found with other vectors or
@@ -116,10 +290,10 @@ static cpb_status check_order(const rescoring *r, size_t query, size_t i, double
 static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
   cpb_status status = CPB_OK;
   if (r->looks == NULL) return CPB_OK;
-  r->looks[query] = (cpb_row_look){0};
+  r->looks[query] = (row_look){0};
   for (size_t i = 0; i < r->C && status == CPB_OK; i++)
-    status = cpb_row_look_at(&r->looks[query], &r->reading, row_of(r, c, i), r->store->dtype,
-                             r->ids[query * r->C + i], error);
+    status = look_at_row(&r->looks[query], &r->reading, row_of(r, c, i), r->store->dtype,
+                         r->ids[query * r->C + i], error);
   return status;
 }
 
@@ -204,7 +378,9 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
   r->settled[query] = alike || r->o.within > 0 ? 0 : r->C;
 }
 
-static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *error) {
+static cpb_status rescore_query(void *arg, size_t i, cpb_error *error) {
+  const rescoring *r = arg;
+  size_t query = r->first + i;
   candidates c = candidates_new(r);
   cpb_status status = c.memory.failed ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
   if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
@@ -218,17 +394,12 @@ static cpb_status rescore_query(const rescoring *r, size_t query, cpb_error *err
 
 /* ---- all queries ---- */
 
-static cpb_status rescore_task(void *arg, size_t i, cpb_error *error) {
-  const rescoring *r = arg;
-  return rescore_query(r, r->first + i, error);
-}
-
 static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   enum { ROUND = 256 };
   cpb_status status = CPB_OK;
   for (r->first = 0; r->first < r->n && status == CPB_OK; r->first += ROUND) {
     size_t left = r->n - r->first;
-    status = cpb_exec_try(exec, left < ROUND ? left : ROUND, rescore_task, r, error);
+    status = cpb_exec_try(exec, left < ROUND ? left : ROUND, rescore_query, r, error);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0.9 * (double)r->first / (double)r->n, error);
   }
   return status;
@@ -258,8 +429,8 @@ static void settle(rescoring *r, size_t query) {
 }
 
 static void settle_all(rescoring *r) {
-  for (size_t i = 0; r->looks != NULL && i < r->n; i++) cpb_row_look_join(&r->look, &r->looks[i]);
-  if (r->looks != NULL) r->row_error = cpb_row_look_error(&r->look, &r->reading, r->store->dtype);
+  for (size_t i = 0; r->looks != NULL && i < r->n; i++) join_looks(&r->look, &r->looks[i]);
+  if (r->looks != NULL) r->row_error = look_error(&r->look, &r->reading, r->store->dtype);
   for (size_t i = 0; i < r->n; i++) settle(r, i);
 }
 
@@ -342,7 +513,7 @@ static cpb_status check_ids(const rescoring *r, cpb_error *error) {
  * from the candidates. */
 static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   if (r->o.precision == CPB_PRECISION_UNKNOWN)
-    return r->o.all != NULL ? cpb_row_look_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
+    return r->o.all != NULL ? look_at_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
   r->row_error = cpb_reading_row_error(&r->reading, (cpb_dtype)r->o.precision);
   r->looks = NULL;
   return CPB_OK;

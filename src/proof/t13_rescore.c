@@ -5,7 +5,7 @@
 #include "capball/advanced/candidates.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "geometry/lift.h"
+#include "geometry/regions.h"
 #include "geometry/products.h"
 #include "geometry/t1_embed.h"
 #include "loop/chunk.h"

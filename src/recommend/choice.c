@@ -13,7 +13,6 @@
 #include "core/sized.h"
 #include "geometry/regions.h"
 #include "parallel/tell.h"
-#include "recommend/ceiling.h"
 #include "recommend/choice.h"
 
 const char *cpb_goal_name(cpb_goal goal) {

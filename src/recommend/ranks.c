@@ -80,10 +80,6 @@ static size_t panels_of(const measurement *m) {
   return (m->job->truth->queries + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
 }
 
-static const float *panel_at(const measurement *m, const contest *c, size_t panel) {
-  return c->panels + panel * m->cols * CPB_PANEL_COLS;
-}
-
 /* Rows of the base as floats, and in the layout of the panel loop. */
 typedef struct scratch {
   cpb_memory memory;
@@ -128,6 +124,10 @@ static void encode_rows(const measurement *m, cpb_engine engine, const float *ro
 
 static bool has_stopped(const measurement *m) { return atomic_load(&m->no_memory); }
 
+static cpb_status fail_memory(const measurement *m, cpb_error *error) {
+  return cpb_fail_memory(error, "%zu queries of %zu numbers", m->job->truth->queries, m->cols);
+}
+
 /* ---- the largest coordinate ---- */
 
 static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
@@ -149,8 +149,7 @@ static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
 }
 
 static void find_factor(measurement *m, const cpb_exec *exec) {
-  cpb_blocks blocks = {m->job->base.rows, m->per_block, look_at_block, m};
-  cpb_blocks_run(&blocks, exec);
+  cpb_blocks_run(&(cpb_blocks){m->job->base.rows, m->per_block, look_at_block, m}, exec);
   uint32_t bits = (uint32_t)atomic_load(&m->largest);
   float largest;
   memcpy(&largest, &bits, sizeof largest);
@@ -158,14 +157,6 @@ static void find_factor(measurement *m, const cpb_exec *exec) {
 }
 
 /* ---- queries as panels ---- */
-
-static cpb_status prepare_queries(measurement *m, size_t form, cpb_error *error) {
-  const cpb_rank_job *job = m->job;
-  m->queries[form] = cpb_memory_take(&m->memory, job->queries.rows, m->cols * sizeof **m->queries);
-  if (m->queries[form] == NULL) return cpb_fail_memory(error, "%zu queries", job->queries.rows);
-  return cpb_prepare_queries(job->recipe->transform, job->queries, NULL, form == 1 ? job->radius : 0,
-                             form == 0, m->queries[form], NULL, error);
-}
 
 static void pack_queries(const measurement *m, const contest *c, float *coded) {
   size_t queries = m->job->truth->queries;
@@ -179,7 +170,6 @@ static void pack_queries(const measurement *m, const contest *c, float *coded) {
   }
 }
 
-/* Without memory the measurement ends. */
 static void new_contest(measurement *m, cpb_engine engine, size_t form) {
   contest *c = &m->contests[m->count++];
   const cpb_truth *truth = m->job->truth;
@@ -190,14 +180,7 @@ static void new_contest(measurement *m, cpb_engine engine, size_t form) {
   c->thresholds = cpb_memory_lines(&m->memory, columns, sizeof *c->thresholds);
   c->members = cpb_memory_take(&m->memory, truth->queries, truth->most * sizeof *c->members);
   c->ahead = cpb_memory_zeros(&m->memory, truth->queries, (truth->most + 1) * sizeof *c->ahead);
-  float *coded = cpb_memory_take(&m->memory, m->cols, sizeof *coded);
-  if (m->memory.failed) {
-    atomic_store(&m->no_memory, true);
-    return;
-  }
-  memset(c->panels, 0, columns * m->cols * sizeof *c->panels);
-  for (size_t i = 0; i < columns; i++) c->thresholds[i] = INFINITY;
-  pack_queries(m, c, coded);
+  for (size_t i = 0; i < columns && !m->memory.failed; i++) c->thresholds[i] = INFINITY;
 }
 
 /* ---- the scores of the members ---- */
@@ -223,17 +206,11 @@ static void run_panel(const measurement *m, const contest *c, size_t panel, cons
                  .columns = left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS,
                  .a = rows,
                  .start = starts,
-                 .b = panel_at(m, c, panel),
+                 .b = c->panels + panel * m->cols * CPB_PANEL_COLS,
                  .threshold = thresholds,
                  .found = found,
                  .context = context};
   m->loops->panel(&p);
-}
-
-static void gather_rows(cpb_view base, const uint64_t *ids, size_t count, unsigned char *to) {
-  size_t element = cpb_dtype_size(base.dtype), bytes = base.cols * element;
-  for (size_t i = 0; i < count; i++)
-    memcpy(to + i * bytes, (const unsigned char *)base.data + (size_t)ids[i] * base.stride * element, bytes);
 }
 
 static void score_members(measurement *m, size_t query, const float *rows, float *coded, float *starts) {
@@ -262,8 +239,9 @@ static void score_query(void *arg, size_t block, size_t query, size_t one) {
   if (has_stopped(m)) return;
   scratch s = scratch_for(m, count);
   void *gathered = cpb_memory_take(&s.memory, count, base.cols * cpb_dtype_size(base.dtype));
-  if (!s.memory.failed) {
-    gather_rows(base, truth->ids + query * truth->most, count, gathered);
+  const uint64_t *ids = truth->ids + query * truth->most;
+  cpb_store from = cpb_store_from_view(base);
+  if (!s.memory.failed && cpb_view_get(&from, ids, count, gathered, NULL) == CPB_OK) {
     cpb_view rows = cpb_rows(gathered, base.dtype, count, base.cols);
     cpb_prepare_rows(m->job->recipe->transform, rows, true, s.rows, NULL, NULL);
     score_members(m, query, s.rows, s.coded, s.starts);
@@ -361,18 +339,22 @@ static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error
   const cpb_rank_job *job = m->job;
   size_t forms = job->radius > 0 ? 2 : 1;
   /* Raw rows by L2 are moved by their centre. */
-  if (job->recipe->metric == CPB_L2 && job->recipe->kind == CPB_TRANSFORM_NONE) {
+  if (job->recipe->metric == CPB_L2 && job->recipe->kind == CPB_TRANSFORM_NONE)
     m->shift = cpb_memory_take(&m->memory, m->cols, sizeof *m->shift);
-    if (m->shift == NULL) return cpb_fail_memory(error, "%zu numbers", m->cols);
-    m->loops->narrow(job->center, m->cols, m->shift);
-  }
+  for (size_t form = 0; form < forms; form++)
+    m->queries[form] = cpb_memory_take(&m->memory, job->queries.rows, m->cols * sizeof **m->queries);
+  for (size_t i = 0; i < CPB_ENGINES * forms; i++) new_contest(m, (cpb_engine)(i / forms), i % forms);
+  float *coded = cpb_memory_take(&m->memory, m->cols, sizeof *coded);
+  if (m->memory.failed) return fail_memory(m, error);
+  if (m->shift != NULL) m->loops->narrow(job->center, m->cols, m->shift);
   find_factor(m, exec);
   for (size_t form = 0; form < forms; form++) {
-    cpb_status status = prepare_queries(m, form, error);
+    double radius = form == 1 ? job->radius : 0;
+    cpb_status status = cpb_prepare_queries(job->recipe->transform, job->queries, NULL, radius, form == 0,
+                                            m->queries[form], NULL, error);
     if (status != CPB_OK) return status;
   }
-  for (size_t engine = 0; engine < CPB_ENGINES; engine++)
-    for (size_t form = 0; form < forms; form++) new_contest(m, (cpb_engine)engine, form);
+  for (size_t i = 0; i < m->count; i++) pack_queries(m, &m->contests[i], coded);
   return CPB_OK;
 }
 
@@ -382,13 +364,10 @@ cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINE
   measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
   cpb_status status = prepare(&m, exec, error);
   if (status == CPB_OK && !has_stopped(&m)) {
-    cpb_blocks members = {job->truth->queries, 1, score_query, &m};
-    cpb_blocks_run(&members, exec);
-    cpb_blocks all = {job->base.rows, m.per_block, count_block, &m};
-    status = cpb_blocks_run_told(&all, exec, error);
+    cpb_blocks_run(&(cpb_blocks){job->truth->queries, 1, score_query, &m}, exec);
+    status = cpb_blocks_run_told(&(cpb_blocks){job->base.rows, m.per_block, count_block, &m}, exec, error);
   }
-  if (status == CPB_OK && atomic_load(&m.no_memory))
-    status = cpb_fail_memory(error, "%zu queries of %zu numbers", job->truth->queries, cols);
+  if (status == CPB_OK && has_stopped(&m)) status = fail_memory(&m, error);
   for (size_t i = 0; i < m.count && status == CPB_OK; i++)
     add_up(&m, &m.contests[i], ranks[m.contests[i].engine][m.contests[i].form]);
   cpb_memory_free(&m.memory);

@@ -2,7 +2,6 @@
 #ifndef CPB_RECOMMEND_RANKS_H
 #define CPB_RECOMMEND_RANKS_H
 
-#include "capball/transform.h"
 #include "recommend/recipe.h"
 
 /* The true neighbours by L2. */

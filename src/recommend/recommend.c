@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "capball/search.h"
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/memory.h"
@@ -17,7 +18,6 @@
 #include "recommend/choice.h"
 #include "scale/row_sample.h"
 #include "recommend/ranks.h"
-#include "recommend/verdict.h"
 
 const char *cpb_engine_name(cpb_engine engine) {
   static const char *const names[CPB_ENGINES] = {
@@ -27,6 +27,18 @@ const char *cpb_engine_name(cpb_engine engine) {
 
 CPB_DEFAULTS(cpb_recommend_options, .size = sizeof(cpb_recommend_options), .k = 10, .sample = 100000,
              .queries = 1000, .metric = -1)
+
+/* At most, for each index: two other transforms, five scales with two query forms each, two lifts. */
+enum { ROWS_MOST = 42, CURVE = 64 };
+
+struct cpb_recommendation {
+  cpb_recommendation_facts facts; /* its pointers refer to the arrays below */
+  cpb_recommend_row row[ROWS_MOST];
+  const cpb_recommend_row *rows[ROWS_MOST];
+  double curves[ROWS_MOST][CURVE];
+  uint64_t candidates[CURVE];
+  size_t per_index, first_of[CPB_RECIPES]; /* rows of an index, and where those of each recipe start */
+};
 
 void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
 
@@ -43,6 +55,136 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
     return cpb_fail_count(error, "k", o->k, "k must be at least 1 and below the %zu rows of the %s", rows,
                           rows < base.rows ? "sample" : "base");
   return CPB_OK;
+}
+
+/* ---- recall and numbers of candidates from ranks ---- */
+
+/* The row of one index, recipe and query form. */
+static cpb_recommend_row *row_at(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form) {
+  return &of->row[(size_t)index * of->per_index + of->first_of[recipe] + form];
+}
+
+/* How many of the ascending ranks are below `place`. */
+static size_t below(const uint64_t *ranks, size_t count, uint64_t place) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (ranks[middle] < place)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static size_t bytes_of(cpb_engine index, size_t cols) {
+  if (index == CPB_ENGINE_BITS) return (cols + 7) / 8;
+  return index == CPB_ENGINE_INT8 ? cols : 4 * cols;
+}
+
+/* Links the arrays and sets the numbers of candidates of the curves; k and base_rows are known.
+ * measured   for each recipe (by its number, see cpb_recipes_new) the number of its query forms; 0: it does not suit
+ *            the metric of the index */
+static void begin(cpb_recommendation *of, const size_t measured[CPB_RECIPES]) {
+  static const double steps[] = {1, 0x1.428a2f98d728bp+0, 0x1.965fea53d6e3dp+0}; /* powers of 2^(1/3) */
+  cpb_recommendation_facts *facts = &of->facts;
+  for (size_t i = 0; i < CURVE; i++) {
+    double candidates = ceil(ldexp((double)facts->k * steps[i % 3], (int)(i / 3)));
+    of->candidates[i] = candidates < (double)facts->base_rows ? (uint64_t)candidates : facts->base_rows;
+  }
+  of->per_index = 0;
+  for (size_t i = 0; i < CPB_RECIPES; i++) {
+    of->first_of[i] = of->per_index;
+    of->per_index += measured[i];
+  }
+  for (size_t i = 0; i < ROWS_MOST; i++) {
+    of->rows[i] = &of->row[i];
+    of->row[i] = (cpb_recommend_row){.size = sizeof of->row[i], .curve = of->curves[i]};
+  }
+  facts->curve_count = CURVE;
+  facts->candidates = of->candidates;
+  facts->count = CPB_ENGINES * of->per_index;
+  facts->rows = of->rows;
+}
+
+/* Neighbours of one query are correlated: the queries are the sample. */
+static void set_errors(cpb_recommend_row *row, const uint64_t *ranks, size_t count, double queries) {
+  double share = fmin(1, 0.99 + sqrt(0.99 * 0.01 / queries));
+  size_t at = (size_t)ceil(share * (double)count);
+  row->candidates_most = ranks[at < 1 ? 0 : at > count ? count - 1 : at - 1] + 1;
+  if (row->candidates_most < row->candidates_for_99) row->candidates_most = row->candidates_for_99;
+  row->recall_error = sqrt(row->recall * (1 - row->recall) / queries);
+}
+
+/* Fills recall, candidates, curve and bytes from the ranks of all true neighbours, which it sorts.
+ * cols   of the base as stored */
+static void take_ranks(cpb_recommendation *of, cpb_recommend_row *row, uint64_t *ranks, size_t count,
+                       size_t cols) {
+  double *curve = of->curves[row - of->row];
+  qsort(ranks, count, sizeof *ranks, cpb_compare_ids);
+  row->recall = (double)below(ranks, count, of->facts.k) / (double)count;
+  row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
+  set_errors(row, ranks, count, (double)of->facts.queries);
+  row->bytes = bytes_of(row->index, cols);
+  for (size_t i = 0; i < CURVE; i++)
+    curve[i] = (double)below(ranks, count, of->candidates[i]) / (double)count;
+}
+
+/* ---- the choice ---- */
+
+/* Simplest first: rows, then lifts, then the sphere, which needs a fit, then balls, which also need a radius. */
+static int effort(const cpb_recommend_row *row) { return row->sphere ? 100 + row->ball : (int)row->kind; }
+
+static bool is_better(const cpb_recommend_row *a, const cpb_recommend_row *b) {
+  if (a->candidates_for_99 != b->candidates_for_99) return a->candidates_for_99 < b->candidates_for_99;
+  if (a->recall != b->recall) return a->recall > b->recall;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes;
+  return effort(a) < effort(b);
+}
+
+/* What a choice may be restricted to. */
+enum { SIMPLE = 1, LIFT_IP = 2, LIFT_COSINE = 4, SPHERE = 8, ANY = 15 };
+
+static int class_of(const cpb_recommend_row *row) {
+  if (row->sphere) return SPHERE;
+  return row->kind == CPB_TRANSFORM_LIFT_IP       ? LIFT_IP
+         : row->kind == CPB_TRANSFORM_LIFT_COSINE ? LIFT_COSINE
+                                                  : SIMPLE;
+}
+
+static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
+  return effort(a) != effort(b) ? effort(a) < effort(b) : is_better(a, b);
+}
+
+/* The criterion is the fewest candidates for 99 %. Within its noise the higher recall wins, and within the noise of that
+ * the simplest. */
+static size_t best_of(const cpb_recommendation *of, cpb_engine engine, int allowed) {
+  const cpb_recommend_row *rows = of->row + (size_t)engine * of->per_index, *end = rows + of->per_index;
+  const cpb_recommend_row *best = NULL, *pick = NULL;
+  for (const cpb_recommend_row *row = rows; row < end; row++)
+    if ((class_of(row) & allowed) != 0 && (best == NULL || is_better(row, best))) best = row;
+  uint64_t most = best->candidates_most;
+  for (const cpb_recommend_row *row = rows; row < end; row++)
+    if ((class_of(row) & allowed) != 0 && row->candidates_for_99 <= most &&
+        (pick == NULL || row->recall > pick->recall))
+      pick = row;
+  double least = pick->recall - pick->recall_error;
+  for (const cpb_recommend_row *row = rows; row < end; row++)
+    if ((class_of(row) & allowed) != 0 && row->candidates_for_99 <= most && row->recall >= least &&
+        is_simpler(row, pick))
+      pick = row;
+  return (size_t)(pick - of->row);
+}
+
+/* Chooses the best row of an index, and its alternatives. */
+static void pick_rows(cpb_recommendation *of, cpb_engine engine) {
+  cpb_recommendation_facts *facts = &of->facts;
+  facts->pick = best_of(of, engine, ANY);
+  const cpb_recommend_row *pick = &of->row[facts->pick];
+  facts->rival = best_of(of, engine, pick->sphere ? ANY & ~SPHERE : SPHERE);
+  facts->for_cosine = best_of(of, engine, ANY & ~LIFT_IP);
+  facts->for_growing = best_of(of, engine, ANY & ~LIFT_COSINE);
+  facts->poor = pick->recall < 0.5 && pick->candidates_for_99 > 10 * facts->k;
 }
 
 /* ---- rows ---- */
@@ -167,7 +309,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     size_t engine = i / forms, form = i % forms;
     /* A ball of radius 0 is the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
-    cpb_recommend_row *row = cpb_verdict_row(out, (cpb_engine)engine, recipe, form);
+    cpb_recommend_row *row = row_at(out, (cpb_engine)engine, recipe, form);
     row->sphere = forms == 2;
     row->kind = of->kind;
     row->name = cpb_transform_about(of->kind).name;
@@ -175,7 +317,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     row->scale = of->s;
     row->index = (cpb_engine)engine;
     row->ball = form == 1;
-    cpb_verdict_measure(out, row, of_form, numbers, cpb_transform_cols(of->transform));
+    take_ranks(out, row, of_form, numbers, cpb_transform_cols(of->transform));
   }
   free(memory);
   return status;
@@ -186,7 +328,7 @@ static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *ex
   cpb_status status = cpb_recipes_new(s->recipes, &facts, s->options->metric, error);
   size_t forms[CPB_RECIPES];
   for (size_t i = 0; i < CPB_RECIPES; i++) forms[i] = forms_of(&s->recipes[i]);
-  cpb_verdict_begin(out, forms);
+  begin(out, forms);
   for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
     if (forms[i] == 0) continue;
     cpb_exec_part part;
@@ -212,7 +354,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                                           .norm_mean = s->facts.norm_mean,
                                           .radius = cpb_median(s->truth.kth, s->truth.queries)};
   status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
-  if (status == CPB_OK) cpb_verdict_pick(out, s->options->engine);
+  if (status == CPB_OK) pick_rows(out, s->options->engine);
   return status;
 }
 

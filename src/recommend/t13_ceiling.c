@@ -21,8 +21,8 @@
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "scale/directions.h"
-#include "recommend/ceiling.h"
+#include "recommend/choice.h"
+#include "scale/weighted.h"
 
 enum {
   BATCH = 1024,         /* queries searched together, .. */
@@ -63,11 +63,9 @@ static cpb_view rows_of(const cpb_directions *x) {
 
 /* ---- candidates ---- */
 
-static cpb_status take_hits(cpb_search *search, size_t query, found_rows *to, cpb_error *error) {
-  const cpb_hit *hits;
-  size_t count;
-  cpb_status status = cpb_search_hits(search, query, &hits, &count, error);
-  if (status != CPB_OK) return status;
+static cpb_status take_hits(void *context, size_t query, const cpb_hit *hits, size_t count,
+                            cpb_error *error) {
+  found_rows *to = context;
   size_t at = to->start[query], wanted = at + count;
   if (wanted > to->room) {
     if (!cpb_resize(&to->id, 2 * wanted, sizeof *to->id))
@@ -85,12 +83,9 @@ static cpb_status search_within(const ceiling_job *job, cpb_view base, found_row
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
   options.limits = job->limit;
-  cpb_search *search = NULL;
-  cpb_status status = cpb_search_new(cpb_view_slice(base, job->first, job->count), &options, &search, error);
-  if (status == CPB_OK) status = cpb_search_feed(search, base, 0, exec, error);
-  for (size_t i = 0; i < job->count && status == CPB_OK; i++) status = take_hits(search, i, to, error);
-  cpb_search_free(search);
-  return status;
+  cpb_source rows = cpb_source_from_view(base);
+  return cpb_search_run(&rows, cpb_view_slice(base, job->first, job->count), &options, take_hits, to, exec,
+                        error);
 }
 
 /* The distance of the k-th nearest other row; with equal rows a query need not be among its own hits. */
@@ -139,11 +134,6 @@ static cpb_status set_sphere_limit(void *argument, size_t i, cpb_error *error) {
   double limit = 2 * sqrt(job->least_s2 / (job->norm2[query] + job->least_s2) * farthest);
   job->limit[i] = limit < 2 ? limit * margin + sphere_blur : 4;
   return CPB_OK;
-}
-
-static cpb_status find_close(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_exec_try(exec, job->count, set_sphere_limit, job, error);
-  return status == CPB_OK ? search_within(job, job->embedded, &job->close, exec, error) : status;
 }
 
 /* ---- comparing ---- */
@@ -212,8 +202,9 @@ static void ask(void *argument, size_t i) {
 static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
   cpb_exec_part near, close;
   cpb_status status = find_near(job, cpb_exec_part_of(&near, exec, 0, 0.6), error);
-  if (status == CPB_OK) status = find_close(job, cpb_exec_part_of(&close, exec, 0.6, 0.9), error);
-  return status;
+  const cpb_exec *rest = cpb_exec_part_of(&close, exec, 0.6, 0.9);
+  if (status == CPB_OK) status = cpb_exec_try(rest, job->count, set_sphere_limit, job, error);
+  return status == CPB_OK ? search_within(job, job->embedded, &job->close, rest, error) : status;
 }
 
 static cpb_status ask_batch(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
@@ -299,25 +290,22 @@ static void take_means(const double *found, size_t queries, size_t scales, size_
   }
 }
 
-static double least_of(const double *s, size_t count) {
-  double least = INFINITY;
-  for (size_t i = 0; i < count; i++) least = fmin(least, s[i]);
-  return least;
-}
-
 static cpb_status measure(cpb_directions *x, cpb_view view, const double *center, size_t k, size_t queries,
                           const double *s, size_t count, double *recall, double *spread, const cpb_exec *exec,
                           cpb_error *error) {
-  double *norm2 = malloc((x->n + count) * sizeof *norm2), *s2 = norm2 + x->n;
-  double *found = calloc(queries * count, sizeof *found);
-  double *y = x->n > SIZE_MAX / sizeof *y / (x->d + 1) ? NULL : malloc(x->n * (x->d + 1) * sizeof *y);
-  cpb_status status = CPB_OK;
-  if (norm2 == NULL || found == NULL || y == NULL) {
-    status = cpb_fail_memory(error, "%zu queries", queries);
-  } else {
+  cpb_memory memory = {0};
+  double *norm2 = cpb_memory_take(&memory, x->n, sizeof *norm2), least = INFINITY;
+  double *s2 = cpb_memory_take(&memory, count, sizeof *s2);
+  double *found = cpb_memory_zeros(&memory, queries, count * sizeof *found);
+  double *y = cpb_memory_take(&memory, x->n, (x->d + 1) * sizeof *y);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu queries", queries) : CPB_OK;
+  if (status == CPB_OK) {
     int shift = unit_to_rows(x, view, norm2);
-    for (size_t i = 0; i < count; i++) s2[i] = ldexp(s[i], shift) * ldexp(s[i], shift);
-    double least = ldexp(least_of(s, count), shift);
+    for (size_t i = 0; i < count; i++) {
+      double scale = ldexp(s[i], shift);
+      s2[i] = scale * scale;
+      least = fmin(least, scale);
+    }
     ceiling_job job = {.loops = cpb_loops_here(),
                        .x = x,
                        .norm2 = norm2,
@@ -332,9 +320,7 @@ static cpb_status measure(cpb_directions *x, cpb_view view, const double *center
     if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
     if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
   }
-  free(norm2);
-  free(found);
-  free(y);
+  cpb_memory_free(&memory);
   return status;
 }
 

@@ -18,36 +18,14 @@ static int floor_div(int a, int b) { return a / b - (a % b < 0); }
 static int first_of(cpb_column_bits bits) { return floor_div(bits.low, 32); }
 static bool is_zero(cpb_column_bits bits) { return bits.low > bits.high; }
 
-static int bit_length(uint64_t n) {
-  int bits = 0;
-  for (; n > 0; n >>= 1) bits++;
-  return bits;
-}
-
-static size_t pair_at(size_t columns, size_t i, size_t j) { return i * columns - i * (i + 1) / 2 + j; }
-static size_t pair_count(size_t columns) { return columns * (columns + 1) / 2; }
-
 static size_t words_needed(cpb_column_bits a, cpb_column_bits b, uint64_t terms) {
   if (is_zero(a) || is_zero(b) || terms == 0) return 0;
-  int sign_bit = a.high + b.high + bit_length(terms);
+  int sign_bit = a.high + b.high + 64 - __builtin_clzll(terms);
   return (size_t)(floor_div(sign_bit, 32) - first_of(a) - first_of(b) + 1);
 }
 
-static cpb_status pair_sums_new(cpb_pair_sums *sums, size_t columns, cpb_error *error) {
-  *sums = (cpb_pair_sums){.columns = columns, .bits = malloc(columns * sizeof(cpb_column_bits))};
-  if (sums->bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
-  for (size_t i = 0; i < columns; i++) sums->bits[i] = cpb_no_bits;
-  return CPB_OK;
-}
-
-static void pair_sums_free(cpb_pair_sums *sums) {
-  free(sums->bits);
-  free(sums->word);
-  *sums = (cpb_pair_sums){0};
-}
-
 static uint32_t *word_of(const cpb_pair_sums *sums, size_t i, size_t j) {
-  return sums->word + pair_at(sums->columns, i, j) * sums->words;
+  return sums->word + (i * sums->columns - i * (i + 1) / 2 + j) * sums->words;
 }
 
 /* Number of words that sum (i,j) needs; the others only repeat its sign. */
@@ -59,8 +37,6 @@ static cpb_wide_int pair_sums_at(const cpb_pair_sums *sums, size_t i, size_t j) 
   if (pair_sums_needed(sums, i, j) == 0) return (cpb_wide_int){NULL, 0, 0};
   return (cpb_wide_int){word_of(sums, i, j), sums->words, first_of(sums->bits[i]) + first_of(sums->bits[j])};
 }
-
-/* ---- capacity ---- */
 
 /* The widest sum is one of the columns with the largest and the lowest numbers. */
 static size_t widest(const cpb_column_bits *bits, size_t columns, uint64_t terms) {
@@ -95,54 +71,37 @@ static void pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
                first_of(sums->bits[i]) + first_of(sums->bits[j]));
 }
 
-/* Converts all sums to other units. */
-static cpb_status rebuild(cpb_pair_sums *sums, const cpb_column_bits *bits, size_t words, cpb_error *error) {
-  size_t count = pair_count(sums->columns);
-  uint32_t *word = words > SIZE_MAX / 4 / count ? NULL : calloc(count * words, sizeof *word);
-  if (word == NULL) return cpb_fail_memory(error, "the products of %zu columns", sums->columns - 1);
-  cpb_pair_sums other = *sums;
-  cpb_column_bits *kept = sums->bits;
-  other.bits = malloc(sums->columns * sizeof *other.bits);
-  if (other.bits == NULL) {
-    free(word);
-    return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
-  }
-  memcpy(other.bits, kept, sums->columns * sizeof *kept);
-  memcpy(kept, bits, sums->columns * sizeof *kept);
-  sums->word = word;
-  sums->words = words;
-  pair_sums_add(sums, &other);
-  pair_sums_free(&other);
-  return CPB_OK;
-}
-
-static bool same_units(const cpb_pair_sums *sums, const cpb_column_bits *bits) {
-  for (size_t i = 0; i < sums->columns; i++)
-    if (first_of(sums->bits[i]) != first_of(bits[i])) return false;
-  return true;
-}
-
-/* Makes space for `terms` more terms from columns with these bits. On ENOMEM nothing has changed. */
+/* Makes space for `terms` more terms from columns with these bits, in other units if necessary. On ENOMEM nothing has
+ * changed. */
 static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
                                     cpb_error *error) {
-  cpb_column_bits *all = malloc(sums->columns * sizeof *all);
-  if (all == NULL) return cpb_fail_memory(error, "sums of %zu columns", sums->columns);
-  for (size_t i = 0; i < sums->columns; i++) {
-    all[i] = sums->bits[i];
-    cpb_bits_widen(&all[i], bits[i]);
+  size_t columns = sums->columns, count = columns * (columns + 1) / 2;
+  cpb_pair_sums grown = {.columns = columns, .terms = sums->terms + terms};
+  bool fits = true;
+  grown.bits = malloc(columns * sizeof *grown.bits);
+  if (grown.bits == NULL) return cpb_fail_memory(error, "sums of %zu columns", columns);
+  for (size_t i = 0; i < columns; i++) {
+    grown.bits[i] = sums->bits[i];
+    cpb_bits_widen(&grown.bits[i], bits[i]);
+    fits &= first_of(grown.bits[i]) == first_of(sums->bits[i]);
   }
-  size_t words = widest(all, sums->columns, sums->terms + terms);
-  cpb_status status = CPB_OK;
-  if (words > sums->words || !same_units(sums, all))
-    status = rebuild(sums, all, words > sums->words ? words : sums->words, error);
-  else
-    memcpy(sums->bits, all, sums->columns * sizeof *all);
-  if (status == CPB_OK) sums->terms += terms;
-  free(all);
-  return status;
+  size_t words = widest(grown.bits, columns, grown.terms);
+  grown.words = words > sums->words ? words : sums->words;
+  if (fits && words <= sums->words) {
+    grown.word = sums->word;
+  } else {
+    grown.word = grown.words > SIZE_MAX / 4 / count ? NULL : calloc(count * grown.words, sizeof *grown.word);
+    if (grown.word == NULL) {
+      free(grown.bits);
+      return cpb_fail_memory(error, "the products of %zu columns", columns - 1);
+    }
+    pair_sums_add(&grown, sums);
+    free(sums->word);
+  }
+  free(sums->bits);
+  *sums = grown;
+  return CPB_OK;
 }
-
-/* ---- adding ---- */
 
 /* word += v 2^32 at, v signed. */
 static void add_signed(uint32_t *word, size_t words, size_t at, int64_t v) {
@@ -186,14 +145,6 @@ static void pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x,
   pair_sums_deposit(sums, i, j, xh * yh, xe + ye + 54);
 }
 
-/* Sets it from that many words. */
-static void pair_sums_set(cpb_pair_sums *sums, size_t i, size_t j, const uint32_t *from) {
-  size_t needed = pair_sums_needed(sums, i, j);
-  uint32_t *word = word_of(sums, i, j);
-  for (size_t k = 0; k < sums->words && needed > 0; k++)
-    word[k] = k < needed ? from[k] : from[needed - 1] >> 31 != 0 ? (uint32_t)low_half : 0;
-}
-
 enum { SLAB = CPB_COVARIANCE_SLAB, LIMBS = CPB_LIMBS, MOST_COLUMNS = 1 << 14, BAND = 24, STRIP = 128 };
 
 cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) {
@@ -205,18 +156,20 @@ cpb_status cpb_covariance_new(size_t d, cpb_covariance **out, cpb_error *error) 
   c->d = d;
   size_t bands = cpb_round_up(d + 1, BAND), tiles = cpb_round_up(d + 1, CPB_TILE_COLS);
   c->wide = bands > tiles ? bands : tiles;
-  cpb_status status = pair_sums_new(&c->sums, d + 1, error);
-  if (status != CPB_OK) {
+  c->sums = (cpb_pair_sums){.columns = d + 1, .bits = malloc((d + 1) * sizeof(cpb_column_bits))};
+  if (c->sums.bits == NULL) {
     free(c);
-    return status;
+    return cpb_fail_memory(error, "sums of %zu columns", d + 1);
   }
+  for (size_t i = 0; i <= d; i++) c->sums.bits[i] = cpb_no_bits;
   *out = c;
   return CPB_OK;
 }
 
 void cpb_covariance_free(cpb_covariance *c) {
   if (c == NULL) return;
-  pair_sums_free(&c->sums);
+  free(c->sums.bits);
+  free(c->sums.word);
   free(c->row);
   free(c->limb);
   free(c);
@@ -399,8 +352,6 @@ static cpb_status covariance_flush(cpb_covariance *c, const cpb_exec *exec, cpb_
   return status;
 }
 
-/* ---- taking rows in ---- */
-
 static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *error) {
   if (c->held == SLAB) return covariance_flush(c, exec, error);
   if (c->row == NULL) c->row = calloc(SLAB * c->wide, sizeof *c->row);
@@ -462,21 +413,15 @@ typedef struct big {
   uint32_t word[MOST_WORDS];
 } big;
 
-static void big_negate(big *a) {
+/* From two's complement to sign and magnitude, without zeros at the top. */
+static void big_to_magnitude(big *a) {
+  a->negative = a->words > 0 && a->word[a->words - 1] >> 31 != 0;
   uint64_t carry = 1;
-  for (size_t k = 0; k < a->words; k++) {
+  for (size_t k = 0; k < a->words && a->negative; k++) {
     carry += (uint32_t)~a->word[k];
     a->word[k] = (uint32_t)carry;
     carry >>= 32;
   }
-}
-
-static bool top_bit(const uint32_t *word, size_t words) { return words > 0 && word[words - 1] >> 31 != 0; }
-
-/* From two's complement to sign and magnitude, without zeros at the top. */
-static void big_to_magnitude(big *a) {
-  a->negative = top_bit(a->word, a->words);
-  if (a->negative) big_negate(a);
   while (a->words > 0 && a->word[a->words - 1] == 0) a->words--;
 }
 
@@ -607,17 +552,13 @@ static const cpb_state_member counts[] = {
 static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
                                          CPB_MEMBER(I32, cpb_column_bits, high)};
 
-static void write_columns(cpb_state *s, const cpb_covariance *c) {
-  for (size_t i = 0; i < c->d; i++) {
-    cpb_column_bits bits = c->sums.bits[i];
-    if (bits.low > bits.high) bits = (cpb_column_bits){0, -1};
-    cpb_state_carry_members(s, &bits, CPB_STATE_TABLE(range), 0);
-  }
-}
-
-static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
-  size_t columns = 0; /* that are not all 0; each pair of them takes a word */
+/* The ranges of all columns; reading makes space for the sums. */
+static void carry_columns(cpb_state *s, cpb_covariance *c) {
+  size_t d = c->d, columns = 0; /* that are not all 0; each pair of them takes a word */
+  cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
+  if (bits == NULL) cpb_state_no_memory(s, "columns", d);
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
+    bits[i] = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
     cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
     if (bits[i].low == 0 && bits[i].high == -1) {
       bits[i] = cpb_no_bits;
@@ -627,58 +568,44 @@ static void read_bits(cpb_state *s, cpb_column_bits *bits, size_t d) {
                       "a column has impossible numbers");
     columns++;
   }
-  bits[d] = (cpb_column_bits){0, 1};
   cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
-}
-
-static void read_columns(cpb_state *s, cpb_covariance *c) {
-  cpb_column_bits *bits = malloc((c->d + 1) * sizeof *bits);
-  if (bits == NULL)
-    cpb_state_no_memory(s, "columns", c->d);
-  else
-    read_bits(s, bits, c->d);
-  if (s->status == CPB_OK) s->status = pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  if (s->reading && s->status == CPB_OK) {
+    bits[d] = (cpb_column_bits){0, 1};
+    s->status = pair_sums_reserve(&c->sums, bits, c->rows, s->error);
+  }
   free(bits);
 }
 
 static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
   size_t needed = pair_sums_needed(&c->sums, i, j);
-  uint32_t word[STATE_WORDS] = {0};
   if (needed > STATE_WORDS) cpb_state_refuse(s, "a sum has impossible digits");
   if (needed == 0 || s->status != CPB_OK) return;
-  if (!s->reading) memcpy(word, pair_sums_at(&c->sums, i, j).word, needed * sizeof *word);
+  uint32_t *word = word_of(&c->sums, i, j);
   for (size_t k = 0; k < needed; k++) word[k] = (uint32_t)cpb_state_number(s, word[k], 4);
-  if (!s->reading) return;
-  cpb_state_require(s, i != j || word[needed - 1] >> 31 == 0, "a sum of squares is negative");
+  bool negative = word[needed - 1] >> 31 != 0;
+  for (size_t k = needed; k < c->sums.words; k++) word[k] = negative ? (uint32_t)low_half : 0;
   uint64_t rows = word[0] | (uint64_t)(needed > 1 ? word[1] : 0) << 32;
+  cpb_state_require(s, i != j || !negative, "a sum of squares is negative");
   cpb_state_require(s, i != c->d || rows == c->rows, "the sums do not match the number of rows");
-  pair_sums_set(&c->sums, i, j, word);
-}
-
-static void make(cpb_state *s, const cpb_covariance *said, void **object) {
-  cpb_error why;
-  cpb_covariance *c;
-  cpb_state_require(s, said->rows == 0 || said->d <= s->left / 8, "the state is truncated");
-  if (s->status != CPB_OK) return;
-  if (cpb_covariance_new(said->d, &c, &why) != CPB_OK) {
-    cpb_state_refuse(s, why.text);
-    return;
-  }
-  c->rows = said->rows;
-  c->nan_rows = said->nan_rows;
-  c->inf_rows = said->inf_rows;
-  *object = c;
 }
 
 static void carry(cpb_state *s, void **object) {
-  cpb_covariance said = {0};
+  cpb_covariance said = {0}, *c = s->reading ? &said : *object;
   cpb_state_begin(s, &kind);
-  cpb_state_carry_members(s, s->reading ? &said : *object, CPB_STATE_TABLE(counts), 0);
-  if (s->reading) make(s, &said, object);
-  cpb_covariance *c = *object;
+  cpb_state_carry_members(s, c, CPB_STATE_TABLE(counts), 0);
+  cpb_state_require(s, c->rows == 0 || c->d <= s->left / 8, "the state is truncated");
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_covariance_new(said.d, &c, &why) == CPB_OK, why.text);
+    *object = c;
+  }
   if (s->status != CPB_OK) return;
-  if (c->rows > 0 && s->reading) read_columns(s, c);
-  if (c->rows > 0 && !s->reading) write_columns(s, c);
+  if (s->reading) {
+    c->rows = said.rows;
+    c->nan_rows = said.nan_rows;
+    c->inf_rows = said.inf_rows;
+  }
+  if (c->rows > 0) carry_columns(s, c);
   for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)
     for (size_t j = i; j <= c->d && s->status == CPB_OK; j++) carry_sum(s, c, i, j);
   cpb_state_end(s);

@@ -3,7 +3,6 @@
 #define CPB_SCALE_COVARIANCE_PARTS_H
 
 #include "capball/advanced/statistics.h"
-#include "capball/status.h"
 
 /* ---- Exact sums of the products of columns: the upper triangle of X^T X in integers of as many bits as the data need. ---- */
 

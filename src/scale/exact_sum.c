@@ -57,11 +57,6 @@ static int64_t carry_digits(cpb_exact_sum *sum) {
   return carry;
 }
 
-static void drop_zeros(cpb_exact_sum *sum, bool above) {
-  while (sum->first < sum->end && sum->digit[sum->first] == 0) sum->first++;
-  while (above && sum->first < sum->end && sum->digit[sum->end - 1] == 0) sum->end--;
-}
-
 /* Moves a sign -1 above the digits into the highest one, and further down past digits 2^32-1. */
 static void place_sign(cpb_exact_sum *sum) {
   if (sum->first == sum->end) {
@@ -78,7 +73,8 @@ static void place_sign(cpb_exact_sum *sum) {
 void cpb_exact_carry(cpb_exact_sum *sum) {
   sum->deposits = 0;
   int64_t sign = carry_digits(sum);
-  drop_zeros(sum, sign == 0);
+  while (sum->first < sum->end && sum->digit[sum->first] == 0) sum->first++;
+  while (sign == 0 && sum->first < sum->end && sum->digit[sum->end - 1] == 0) sum->end--;
   if (sign != 0) place_sign(sum);
   if (sum->first == sum->end) sum->first = sum->end = 0;
 }

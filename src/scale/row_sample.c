@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/statistics.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/random.h"
@@ -39,17 +40,6 @@ static cpb_status fail_memory(const cpb_row_sample *sample, cpb_error *error) {
   return cpb_fail_memory(error, "a sample of %zu rows", sample->most);
 }
 
-static cpb_status reserve(cpb_row_sample *sample, size_t room, cpb_error *error) {
-  if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
-  if (!cpb_resize(&sample->entries, room, sizeof *sample->entries) ||
-      !cpb_resize(&sample->rows, room, sample->row_bytes) ||
-      !cpb_resize(&sample->ids, room, sizeof *sample->ids))
-    return fail_memory(sample, error);
-  for (size_t i = sample->room; i < room; i++) sample->entries[i].place = i;
-  sample->room = room;
-  return CPB_OK;
-}
-
 /* Sorts the entries and drops those beyond `most`; rows stay in place. */
 static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   qsort(sample->entries, sample->count, sizeof *sample->entries, by_hash);
@@ -60,6 +50,21 @@ static cpb_status thin_out(cpb_row_sample *sample, cpb_error *error) {
   if (sample->count < sample->most) return CPB_OK;
   sample->count = sample->most;
   sample->bound = sample->entries[sample->most - 1].hash;
+  return CPB_OK;
+}
+
+/* Allocates up to twice the number requested, so that thinning out is rare. */
+static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
+  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
+  if (sample->room >= limit) return thin_out(sample, error);
+  if (room > limit) room = limit;
+  if (room > SIZE_MAX / 64 / (sample->row_bytes + 1)) return fail_memory(sample, error);
+  if (!cpb_resize(&sample->entries, room, sizeof *sample->entries) ||
+      !cpb_resize(&sample->rows, room, sample->row_bytes) ||
+      !cpb_resize(&sample->ids, room, sizeof *sample->ids))
+    return fail_memory(sample, error);
+  for (size_t i = sample->room; i < room; i++) sample->entries[i].place = i;
+  sample->room = room;
   return CPB_OK;
 }
 
@@ -89,13 +94,6 @@ cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error) {
   free(spare);
   for (size_t i = 0; i < sample->count; i++) sample->ids[i] = sample->entries[i].id;
   return status;
-}
-
-/* Allocates twice the number requested, so that thinning out is rare. */
-static cpb_status make_room(cpb_row_sample *sample, cpb_error *error) {
-  size_t limit = 2 * sample->most, room = sample->room < 32 ? 64 : 2 * sample->room;
-  if (sample->room >= limit) return thin_out(sample, error);
-  return reserve(sample, room < limit ? room : limit, error);
 }
 
 static cpb_status take(cpb_row_sample *sample, uint64_t hash, uint64_t id, const void *row,
@@ -134,4 +132,34 @@ cpb_status cpb_row_sample_merge(cpb_row_sample *sample, const cpb_row_sample *ot
     status = take(sample, entry->hash, entry->id, other->rows + entry->place * other->row_bytes, error);
   }
   return status;
+}
+
+/* The bits of an element as a number, so that the hash of a row does not depend on the byte order. */
+static uint64_t bits_of(const unsigned char *element, size_t size) {
+  uint64_t wide;
+  uint32_t word;
+  uint16_t half;
+  if (size == 1) return *element;
+  if (size == 2) return memcpy(&half, element, 2), half;
+  if (size == 4) return memcpy(&word, element, 4), word;
+  return memcpy(&wide, element, 8), wide;
+}
+
+static uint64_t hash_row(const unsigned char *row, size_t size, size_t d) {
+  uint64_t hash = d;
+  for (size_t i = 0; i < d; i++) {
+    hash = (hash ^ bits_of(row + i * size, size)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  return cpb_mix(hash) >> 1; /* files store ids as signed integers, which end at 2^63 */
+}
+
+cpb_status cpb_rows_hash(cpb_view rows, uint64_t *ids, cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, "rows", rows.cols, error);
+  if (status != CPB_OK) return status;
+  if (ids == NULL && rows.rows > 0) return cpb_fail_missing(error, "ids");
+  size_t size = cpb_dtype_size(rows.dtype);
+  for (size_t i = 0; i < rows.rows; i++)
+    ids[i] = hash_row((const unsigned char *)rows.data + i * rows.stride * size, size, rows.cols);
+  return CPB_OK;
 }

@@ -32,26 +32,11 @@ struct cpb_statistics {
   uint64_t norm_rows; /* pass 2: rows seen, including those without a norm */
 };
 
-static void widen(cpb_id_sums *s, uint64_t low, uint64_t high) {
-  if (s->count == 0 || low < s->low) s->low = low;
-  if (s->count == 0 || high > s->high) s->high = high;
-}
-
-/* ids[0], .., or first, first+1, .. where ids is NULL. */
-static void id_sums_add(cpb_id_sums *s, const uint64_t *ids, uint64_t first, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    uint64_t id = ids != NULL ? ids[i] : first + i;
-    widen(s, id, id);
-    s->sum += id;
-    s->square += id * id;
-    s->count++;
-  }
-}
-
 static void id_sums_merge(cpb_id_sums *s, const cpb_id_sums *other) {
   s->unknown |= other->unknown;
   if (other->count == 0) return;
-  widen(s, other->low, other->high);
+  if (s->count == 0 || other->low < s->low) s->low = other->low;
+  if (s->count == 0 || other->high > s->high) s->high = other->high;
   s->count += other->count;
   s->sum += other->sum;
   s->square += other->square;
@@ -66,24 +51,19 @@ static void sums_below(uint64_t n, uint64_t *sum, uint64_t *square) {
   *square = a * b * c;
 }
 
-static bool is_every_id(const cpb_id_sums *s) {
-  uint64_t n = s->count, sum, square;
-  sums_below(n, &sum, &square);
-  return s->sum == n * s->low + sum && s->square == n * s->low * s->low + 2 * s->low * sum + square;
-}
-
 /* EINVAL when an id has certainly occurred twice: more ids than numbers from low to high, or as many but not each
  * of them once. Cannot detect a duplicate when other ids between low and high are missing. */
 static cpb_status id_sums_check(const cpb_id_sums *s, cpb_error *error) {
-  if (s->unknown || s->count == 0 || s->count - 1 < s->high - s->low) return CPB_OK;
-  if (s->count - 1 > s->high - s->low)
-    return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids",
-                    "%llu rows have ids from %llu to %llu: some row was given twice, pieces overlap",
-                    (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
-  if (is_every_id(s)) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids",
-                  "%llu rows have ids from %llu to %llu, but not each of them once: pieces overlap",
-                  (unsigned long long)s->count, (unsigned long long)s->low, (unsigned long long)s->high);
+  uint64_t n = s->count, low = s->low, sum, square;
+  if (s->unknown || n == 0 || n - 1 < s->high - low) return CPB_OK;
+  bool too_many = n - 1 > s->high - low;
+  sums_below(n, &sum, &square);
+  if (!too_many && s->sum == n * low + sum && s->square == n * low * low + 2 * low * sum + square)
+    return CPB_OK;
+  return cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "%llu rows have ids from %llu to %llu%s",
+                  (unsigned long long)n, (unsigned long long)low, (unsigned long long)s->high,
+                  too_many ? ": some row was given twice, pieces overlap"
+                           : ", but not each of them once: pieces overlap");
 }
 
 CPB_DEFAULTS(cpb_statistics_options, .size = sizeof(cpb_statistics_options), .dtype = CPB_F32, .sample = 4096)
@@ -136,8 +116,6 @@ void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *op
   cpb_sized_give(options, &s->options, sizeof s->options);
 }
 
-/* ---- taking rows in ---- */
-
 /* Adds rows to the sums up to the first that is not finite; returns their number. */
 static size_t add_finite(cpb_statistics *s, const cpb_loops *loops, cpb_view rows) {
   size_t count = cpb_column_sums_add(&s->columns, loops, rows), end = count;
@@ -164,24 +142,17 @@ static cpb_status update_columns(cpb_statistics *s, cpb_view rows, cpb_row_ids i
   return status;
 }
 
-/* The norms of rows first .. first+count-1 that have one; returns their number. */
-static size_t norms_of(const cpb_ruler *metric, size_t first, size_t count, double *norms) {
-  size_t found = 0;
-  cpb_ruler_lengths(metric, first, count, norms);
-  for (size_t i = 0; i < count; i++)
-    if (cpb_ruler_length_known(metric, first + i, norms[i], &norms[found]) == 0) found++;
-  return found;
-}
-
 static cpb_status update_norms(cpb_statistics *s, cpb_view rows, cpb_error *error) {
   enum { BATCH = 512 };
   double norms[BATCH];
   cpb_ruler metric = {.loops = cpb_loops_here(), .x = rows, .c = s->mean, .sign = 1};
   cpb_status status = CPB_OK;
   for (size_t first = 0; first < rows.rows && status == CPB_OK; first += BATCH) {
-    size_t batch = rows.rows - first < BATCH ? rows.rows - first : BATCH;
-    status =
-        cpb_norm_sketch_add(&s->norms, metric.loops, norms, norms_of(&metric, first, batch, norms), error);
+    size_t batch = rows.rows - first < BATCH ? rows.rows - first : BATCH, found = 0;
+    cpb_ruler_lengths(&metric, first, batch, norms);
+    for (size_t i = 0; i < batch; i++)
+      if (cpb_ruler_length_known(&metric, first + i, norms[i], &norms[found]) == 0) found++;
+    status = cpb_norm_sketch_add(&s->norms, metric.loops, norms, found, error);
   }
   return status;
 }
@@ -197,7 +168,10 @@ static cpb_status update(cpb_statistics *s, cpb_view rows, cpb_row_ids ids, cpb_
     s->norm_rows += rows.rows;
     return update_norms(s, rows, error);
   }
-  id_sums_add(&s->ids, ids.ids, ids.first, rows.rows);
+  for (size_t i = 0; i < rows.rows; i++) {
+    uint64_t id = cpb_row_id(ids, i);
+    id_sums_merge(&s->ids, &(cpb_id_sums){.count = 1, .low = id, .high = id, .sum = id, .square = id * id});
+  }
   return update_columns(s, rows, ids, error);
 }
 
@@ -268,8 +242,6 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *w
   cpb_row_sample_clear(&piece->sample, whole->sample.bound);
   return CPB_OK;
 }
-
-/* ---- results ---- */
 
 /* EINVAL when a row has certainly been given twice in a pass. */
 static cpb_status statistics_check_ids(const cpb_statistics *s, cpb_error *error) {
@@ -385,8 +357,6 @@ static void carry_columns(cpb_state *s, cpb_statistics *of) {
   }
 }
 
-/* ---- the sample ---- */
-
 /* Elements of 1, 2, 4 or 8 bytes, in native byte order. */
 static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t d) {
   bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -400,13 +370,9 @@ static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t
   }
 }
 
-typedef struct place {
-  uint64_t hash, id;
-} place;
-
-static void read_sample_row(cpb_state *s, cpb_statistics *of, unsigned char *row, place *before) {
+static void read_sample_row(cpb_state *s, cpb_statistics *of, unsigned char *row, cpb_sample_entry *before) {
   const cpb_statistics_options *o = &of->options;
-  place here = {.id = cpb_state_number(s, 0, 8)};
+  cpb_sample_entry here = {.id = cpb_state_number(s, 0, 8)};
   here.hash = cpb_row_sample_hash(o->seed, here.id);
   carry_elements(s, row, cpb_dtype_size(o->dtype), o->d);
   if (s->status != CPB_OK) return;
@@ -426,7 +392,7 @@ static void read_sample(cpb_state *s, cpb_statistics *of) {
   cpb_state_require(s, count == wanted, "the sample has a wrong number of rows");
   cpb_state_require(s, count <= s->left / (of->sample.row_bytes + 8), "the state is truncated");
   if (s->status != CPB_OK) return;
-  place before = {0};
+  cpb_sample_entry before = {0};
   double *row = malloc(cpb_dtype_size(CPB_F64) * of->options.d);
   if (row == NULL) s->status = cpb_fail_memory(s->error, "a row of %zu columns", of->options.d);
   for (uint64_t i = 0; i < count && s->status == CPB_OK; i++)
@@ -442,8 +408,6 @@ static void write_sample(cpb_state *s, const cpb_row_sample *sample, const cpb_s
     carry_elements(s, sample->rows + i * sample->row_bytes, cpb_dtype_size(o->dtype), o->d);
   }
 }
-
-/* ---- norms ---- */
 
 static void write_bins(cpb_state *s, const cpb_norm_sketch *norms) {
   size_t at = s->used;
@@ -505,18 +469,6 @@ static void carry_norms(cpb_state *s, cpb_statistics *of) {
 
 /* ---- the whole state ---- */
 
-static void make(cpb_state *s, const cpb_statistics_options *options, void **object) {
-  cpb_statistics *made = NULL;
-  cpb_error why;
-  /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
-  enum { WITHOUT_ROWS = 88 };
-  cpb_state_require(s, options->d <= 1 || options->d <= s->left / 8 || s->left <= WITHOUT_ROWS,
-                    "the state is truncated");
-  if (s->status == CPB_OK && cpb_statistics_new(options, &made, &why) != CPB_OK)
-    cpb_state_refuse(s, why.text);
-  *object = made;
-}
-
 static void carry(cpb_state *s, void **object) {
   cpb_statistics *of = *object;
   cpb_statistics_options options = defaults;
@@ -524,9 +476,16 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_carry_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
   uint64_t pass = cpb_state_number(s, !s->reading && of->has_norms ? 2 : 1, 8);
   cpb_state_require(s, pass == 1 || pass == 2, "the pass is neither 1 nor 2");
-  if (s->reading && s->status == CPB_OK) make(s, &options, object);
+  /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
+  enum { WITHOUT_ROWS = 88 };
+  cpb_state_require(s, options.d <= 1 || options.d <= s->left / 8 || s->left <= WITHOUT_ROWS,
+                    "the state is truncated");
+  if (s->reading && s->status == CPB_OK) {
+    cpb_error why;
+    cpb_state_require(s, cpb_statistics_new(&options, &of, &why) == CPB_OK, why.text);
+    *object = of;
+  }
   if (s->status != CPB_OK) return;
-  of = *object;
   cpb_state_carry_members(s, of, CPB_STATE_TABLE(counts), 0);
   carry_ids(s, of);
   carry_columns(s, of);

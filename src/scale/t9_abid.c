@@ -406,8 +406,6 @@ cpb_status cpb_abid_curve_at(const cpb_abid_curve *curve, double s, cpb_pairs pa
   return status;
 }
 
-/* ---- maxima ---- */
-
 /* Where the slope changes sign, between a point where it is > 0 and one where it is not. */
 static double top_between(const cpb_abid_curve *c, cpb_pairs pairs, double left, double right) {
   double slope;

@@ -1,22 +1,83 @@
-#include "parallel/tell.h"
 #include "scale/weighted.h"
 
+#include <math.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/ruler.h"
 #include "core/fail.h"
+#include "core/rows.h"
+#include "core/zero_lines.h"
+#include "geometry/vector.h"
 #include "loop/block_product.h"
+#include "loop/chunk.h"
+#include "parallel/tell.h"
 
 enum { BLOCK = CPB_DIRECTIONS_BLOCK, PANEL = CPB_TILE_COLS, DEPTH = CPB_PRODUCT_DEPTH };
+
+typedef struct direction_job {
+  cpb_directions *to;
+  cpb_ruler metric;
+} direction_job;
+
+/* unit = (x-c)/length. Lengths whose reciprocal is not a normal number are scaled near 1 first. */
+static void set_unit(const direction_job *job, size_t row, double length, double *unit) {
+  const cpb_ruler *m = &job->metric;
+  bool plain = length >= 0x1p-1000 && length <= 0x1p1000;
+  int shift = plain ? 0 : -ilogb(length);
+  double size = plain ? length : ldexp(length, shift), buffer[CPB_CHUNK];
+  for (size_t offset = 0; offset < m->x.cols; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(m->x.cols, offset);
+    const double *x = cpb_row_chunk(m->loops, m->x, row, offset, count, buffer);
+    for (size_t i = 0; i < count; i++) {
+      double z = m->c == NULL ? x[i] : x[i] - m->c[offset + i];
+      unit[offset + i] = (plain ? z : ldexp(z, shift)) / size;
+    }
+  }
+}
+
+static int set_direction(void *argument, size_t row) {
+  const direction_job *job = argument;
+  double length;
+  int fault = cpb_ruler_length(&job->metric, row, &length);
+  if (fault != 0) return fault;
+  job->to->norm[row] = length;
+  if (length > 0) set_unit(job, row, length, job->to->unit + row * job->to->stride);
+  return 0;
+}
+
+cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
+                              const cpb_exec *exec, cpb_error *error) {
+  *directions = (cpb_directions){.n = x.rows, .d = x.cols};
+  cpb_status status = cpb_check_view(x, "x", x.cols, error);
+  if (status != CPB_OK) return status;
+  if (x.cols == 0) return cpb_fail_no_columns(error, "x");
+  if (center != NULL && !cpb_all_finite(center, x.cols))
+    return cpb_fail_not_finite(error, "center", "center");
+  directions->rows = cpb_round_up(x.rows, CPB_DIRECTIONS_BLOCK);
+  directions->stride = cpb_round_up(x.cols, CPB_TILE_COLS);
+  if (directions->rows < SIZE_MAX / sizeof(double) / directions->stride)
+    directions->unit = cpb_zero_lines(directions->rows * directions->stride, sizeof(double));
+  directions->norm = cpb_zero_lines(directions->rows, sizeof(double));
+  if (directions->unit == NULL || directions->norm == NULL)
+    return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
+  direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
+  return cpb_rows_run(x.rows, x.cols, set_direction, &job, "x", exec, error);
+}
+
+void cpb_directions_free(cpb_directions *directions) {
+  free(directions->unit);
+  free(directions->norm);
+  *directions = (cpb_directions){0};
+}
 
 cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *directions, size_t columns,
                            cpb_error *error) {
   *weights = (cpb_weights){.columns = columns};
   weights->stride = cpb_round_up(cpb_round_up(columns + (columns == 0), CPB_TILE_ROWS), CPB_TILE_COLS);
   if (directions->rows < SIZE_MAX / sizeof(double) / weights->stride)
-    weights->value = cpb_aligned_zeros(directions->rows * weights->stride);
+    weights->value = cpb_zero_lines(directions->rows * weights->stride, sizeof(double));
   if (weights->value != NULL) return CPB_OK;
   return cpb_fail_memory(error, "%zu weights of %zu rows", columns, directions->n);
 }
@@ -39,17 +100,16 @@ typedef struct pair_job {
 
 typedef void pair_task(void *job, size_t task);
 
-static void start_job(pair_job *job) {
-  job->loops = cpb_loops_here();
-  job->tall = cpb_round_up(job->w->columns, CPB_TILE_ROWS);
-  atomic_init(&job->out_of_memory, false);
+static pair_job job_of(const cpb_directions *u, const cpb_weights *w) {
+  return (pair_job){
+      .loops = cpb_loops_here(), .u = u, .w = w, .tall = cpb_round_up(w->columns, CPB_TILE_ROWS)};
 }
 
 static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double *sums, const cpb_exec *exec,
                             cpb_error *error) {
   size_t size = job->w->columns * job->w->columns;
   cpb_status status = CPB_OK;
-  job->partials = cpb_aligned_zeros(tasks * size);
+  job->partials = cpb_zero_lines(tasks * size, sizeof(double));
   if (job->partials == NULL) {
     atomic_store(&job->out_of_memory, true);
   } else {
@@ -65,7 +125,7 @@ static cpb_status run_tasks(pair_job *job, pair_task *task, size_t tasks, double
 
 /* Zeroed doubles of one task; the job remembers if there is no memory. */
 static double *task_zeros(pair_job *job, size_t size) {
-  double *zeros = cpb_aligned_zeros(size);
+  double *zeros = cpb_zero_lines(size, sizeof(double));
   if (zeros == NULL) atomic_store(&job->out_of_memory, true);
   return zeros;
 }
@@ -126,10 +186,9 @@ static void gram_task(void *argument, size_t task) {
   size_t blocks = job->u->rows / BLOCK, j = blocks - 1 - task, corner = job->tall * w->stride;
   size_t sizes[] = {BLOCK * job->u->d, BLOCK * BLOCK, BLOCK * w->stride, corner, corner}, total = 0;
   for (size_t k = 0; k < 5; k++) total += cpb_round_up(sizes[k], 8);
-  double *memory = task_zeros(job, total), *part[5];
+  double *memory = task_zeros(job, total), *part[6] = {memory};
   if (memory == NULL) return;
-  part[0] = memory;
-  for (size_t k = 1; k < 5; k++) part[k] = part[k - 1] + cpb_round_up(sizes[k - 1], 8);
+  for (size_t k = 0; k < 5; k++) part[k + 1] = part[k] + cpb_round_up(sizes[k], 8);
   gram_scratch s = {part[0], part[1], part[2], part[3], part[4]};
   pack_panels(job->u, j * BLOCK, s.panels);
   for (size_t i = 0; i <= j; i++) gram_pair(job, i, j, &s);
@@ -143,8 +202,7 @@ static void gram_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_squares_by_gram(const cpb_directions *directions, const cpb_weights *weights,
                                         double *squares, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
-  start_job(&job);
+  pair_job job = job_of(directions, weights);
   return run_tasks(&job, gram_task, directions->rows / BLOCK, squares, exec, error);
 }
 
@@ -234,15 +292,6 @@ static size_t moments_size(const pair_job *job, size_t a) {
   return group_count(job->u->d, a) * job->tall * PANEL;
 }
 
-/* The moments of one share of the rows, into zeroed memory: [group of a][weights][a within its group, b]. products:
- * DEPTH x PANEL, u_a u_b of a few a and all b of the task. */
-static void sum_share(const pair_job *job, size_t share, size_t a, size_t b, double *products,
-                      double *moments) {
-  size_t n = job->u->n, shares = moment_shares(job->u), end = n * (share + 1) / shares;
-  for (size_t row = n * share / shares; row < end; row += DEPTH)
-    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, products, moments);
-}
-
 static void write_products(const pair_job *job, size_t task, size_t a, size_t b, const double *moments) {
   size_t columns = job->w->columns;
   double *sums = job->partials + task * columns * columns;
@@ -252,15 +301,17 @@ static void write_products(const pair_job *job, size_t task, size_t a, size_t b,
           moment_product(job, moments, k, l, panel_count(job->u->d, a), a == b);
 }
 
-/* One share of the rows for one task; join_task adds them in order if there are several. */
+/* The moments of one share of the rows for one task: [group of a][weights][a within its group, b]; join_task adds the
+ * shares in order if there are several. */
 static void share_task(void *argument, size_t i) {
   pair_job *job = argument;
-  size_t a, b, shares = moment_shares(job->u);
+  size_t a, b, n = job->u->n, shares = moment_shares(job->u), share = i % shares;
   task_panels(i / shares, &a, &b);
   double *memory = task_zeros(job, DEPTH * PANEL + (shares == 1 ? moments_size(job, a) : 0));
   if (memory == NULL) return;
   double *moments = shares == 1 ? memory + DEPTH * PANEL : job->shares + i * moments_size(job, 0);
-  sum_share(job, i % shares, a, b, memory, moments);
+  for (size_t row = n * share / shares, end = n * (share + 1) / shares; row < end; row += DEPTH)
+    add_moments(job, row, end - row < DEPTH ? end - row : DEPTH, a, b, memory, moments);
   if (shares == 1) write_products(job, i, a, b, moments);
   free(memory);
 }
@@ -277,11 +328,10 @@ static void join_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, const cpb_weights *weights,
                                            double *squares, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
+  pair_job job = job_of(directions, weights);
   size_t tasks = moment_tasks(directions), shares = moment_shares(directions);
-  start_job(&job);
   if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
-  job.shares = cpb_aligned_zeros(tasks * shares * moments_size(&job, 0));
+  job.shares = cpb_zero_lines(tasks * shares * moments_size(&job, 0), sizeof(double));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
   cpb_exec_part summing, joining;
   cpb_status status =
@@ -326,8 +376,7 @@ static void sum_task(void *argument, size_t task) {
 
 cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
                                  double *products, const cpb_exec *exec, cpb_error *error) {
-  pair_job job = {.u = directions, .w = weights};
-  start_job(&job);
+  pair_job job = job_of(directions, weights);
   cpb_exec_part after; /* after the squares, which dominate the time */
   return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
                    error);

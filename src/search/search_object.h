@@ -7,6 +7,7 @@
 
 #include "capball/advanced/feed.h"
 #include "core/best.h"
+#include "core/memory.h"
 #include "parallel/blocks.h"
 #include "search/byte_filter.h"
 
@@ -77,6 +78,7 @@ struct cpb_search {
   cpb_first_fault fault;
   atomic_bool out_of_memory;
   bool spoilt;
+  cpb_memory memory; /* of the arrays, except factors and answer */
 };
 
 /** The number of rows offered so far. */

@@ -374,8 +374,9 @@ static bool allocate_bytes(cpb_search *search) {
   search->bytes = may_take_bytes(search);
   if (!search->bytes) return true;
   bool made = cpb_byte_filter_new(&search->byte_filter, &search->float_filter, search->n);
-  search->starts = cpb_zero_lines(search->group_count * search->byte_filter.run_rows, sizeof *search->starts);
-  return made && search->starts != NULL;
+  search->starts = cpb_memory_lines(&search->memory, search->group_count,
+                                    search->byte_filter.run_rows * sizeof *search->starts);
+  return made;
 }
 
 /* A larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily. */
@@ -392,28 +393,25 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   search->float_rows = floats * CPB_PANEL_ROWS;
   search->room = limited ? PANEL : room_for(search->k);
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
-  search->queries = cpb_zero_lines(n * d, sizeof *search->queries);
-  search->center = cpb_zero_lines(d, sizeof *search->center);
-  if (!wide) search->center_f32 = cpb_zero_lines(d, sizeof *search->center_f32);
-  search->query_scale = cpb_zero_lines(n, sizeof *search->query_scale);
-  search->order = cpb_zero_lines(n, sizeof *search->order);
-  search->slot = cpb_zero_lines(n, sizeof *search->slot);
-  search->panels = cpb_zero_lines(search->panel_count * d, PANEL * sizeof *search->panels);
-  search->groups = cpb_zero_lines(search->group_count, sizeof *search->groups);
-  search->spans = calloc(cells, (search->room + search->k) * sizeof *search->spans);
-  search->rows = calloc(cells, search->room * sizeof *search->rows);
-  search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
-  search->start = cpb_zero_lines(search->block_rows, sizeof *search->start);
-  search->block_order = calloc(search->block_rows, sizeof *search->block_order);
+  cpb_memory *memory = &search->memory;
+  search->queries = cpb_memory_lines(memory, n, d * sizeof *search->queries);
+  search->center = cpb_memory_lines(memory, d, sizeof *search->center);
+  if (!wide) search->center_f32 = cpb_memory_lines(memory, d, sizeof *search->center_f32);
+  search->query_scale = cpb_memory_lines(memory, n, sizeof *search->query_scale);
+  search->order = cpb_memory_lines(memory, n, sizeof *search->order);
+  search->slot = cpb_memory_lines(memory, n, sizeof *search->slot);
+  search->panels = cpb_memory_lines(memory, search->panel_count * d, PANEL * sizeof *search->panels);
+  search->groups = cpb_memory_lines(memory, search->group_count, sizeof *search->groups);
+  search->spans = cpb_memory_zeros(memory, cells, (search->room + search->k) * sizeof *search->spans);
+  search->rows = cpb_memory_zeros(memory, cells, search->room * sizeof *search->rows);
+  search->start = cpb_memory_lines(memory, search->block_rows, sizeof *search->start);
+  search->block_order = cpb_memory_zeros(memory, search->block_rows, sizeof *search->block_order);
   if (limited)
-    search->limits = cpb_zero_lines(n, sizeof *search->limits);
+    search->limits = cpb_memory_lines(memory, n, sizeof *search->limits);
   else
-    search->entries = cpb_zero_lines(cells * search->k, sizeof *search->entries);
-  return search->queries != NULL && search->center != NULL && (wide || search->center_f32 != NULL) &&
-         search->query_scale != NULL && search->order != NULL && search->slot != NULL &&
-         search->panels != NULL && search->groups != NULL && search->spans != NULL && search->rows != NULL &&
-         search->factors != NULL && search->start != NULL && search->block_order != NULL &&
-         (limited ? search->limits != NULL : search->entries != NULL) && allocate_bytes(search);
+    search->entries = cpb_memory_lines(memory, cells, search->k * sizeof *search->entries);
+  search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
+  return allocate_bytes(search) && search->factors != NULL && !memory->failed;
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -421,13 +419,10 @@ void cpb_search_free(cpb_search *search) {
   if (search->limits != NULL && search->groups != NULL)
     for (size_t g = 0; g < search->group_count; g++)
       for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
-  void *memory[] = {search->queries,    search->center, search->center_f32, search->query_scale,
-                    search->order,      search->slot,   search->panels,     search->groups,
-                    search->spans,      search->rows,   search->starts,     search->start,
-                    search->factors,    search->limits, search->entries,    search->answer,
-                    search->block_order};
   if (search->bytes) cpb_byte_filter_free(&search->byte_filter);
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
+  cpb_memory_free(&search->memory);
+  free(search->factors);
+  free(search->answer);
   free(search);
 }
 

@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "core/rows.h"
 #include "parallel/tell.h"
-#include "sketch/code_groups.h"
+#include "sketch/sketch_object.h"
 
 enum {
   BLOCK_BYTES = 1 << 14,
@@ -145,10 +145,8 @@ static bool allocate(scan *s, size_t queries, cpb_memory *memory) {
   s->limits = cpb_memory_take(memory, queries, sizeof *s->limits);
   s->best = cpb_memory_take(memory, all, sizeof *s->best);
   s->entries = cpb_memory_take(memory, s->k, all * sizeof *s->entries);
-  s->groups = cpb_memory_lines(memory, room, sizeof *s->groups);
-  if (memory->failed) return false;
-  memset(s->groups, 0, room * sizeof *s->groups); /* the last group may be incomplete */
-  return true;
+  s->groups = cpb_memory_lines(memory, room, sizeof *s->groups); /* the last group may be incomplete */
+  return !memory->failed;
 }
 
 static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hit *hits, cpb_error *error) {

@@ -25,12 +25,6 @@ static inline int cpb_level_at(const uint8_t *code, size_t bits_per, size_t i) {
   return 2 * (code[i * bits_per / 8] >> i * bits_per % 8 & top) - top;
 }
 
-/* Sums over a row, in one unit of length: |z|^2, |c|^2, <c,v>, |v|^2, and bounds of errors: `doubt` of <c,v>, and `off` of
- * z itself, as a length. */
-typedef struct cpb_levels_sums {
-  double z2, c2, along, v2, doubt, off;
-} cpb_levels_sums;
-
 /* How factors are stored. f is about |z|/(sqrt(n) top): multiplied by `scale`, a power of two, it has the magnitude of |z|. */
 typedef struct cpb_factor_form {
   cpb_dtype dtype;
@@ -44,9 +38,6 @@ cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o);
 
 /* The factors of a code; `at` points behind its bits. */
 cpb_row_factors cpb_factors_get(const cpb_factor_form *form, const uint8_t *at);
-
-/* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. The sums are in units of s. */
-void cpb_factors_put(const cpb_factor_form *form, const cpb_levels_sums *sums, uint8_t *at);
 
 /* cpb_sketch_encode for principal sketches. */
 cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,

@@ -1,12 +1,10 @@
 #include "sketch/matrix.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
-#include "scale/directions.h"
 
 enum {
   SIDE = 96, /* a multiple of both sides of a tile */
@@ -15,20 +13,12 @@ enum {
   GENTLE_STEPS = 4, /* .. and converge to 1 quadratically in these */
 };
 
-cpb_matrix cpb_matrix_new(size_t rows, size_t cols) {
-  cpb_matrix m = {
-      .rows = rows, .cols = cols, .height = cpb_round_up(rows, SIDE), .stride = cpb_round_up(cols, SIDE)};
-  if (m.height < SIZE_MAX / sizeof(double) / (m.stride + 1)) m.at = cpb_aligned_zeros(m.height * m.stride);
-  return m;
-}
-
-void cpb_matrix_free(cpb_matrix *m) {
-  free(m->at);
-  m->at = NULL;
+cpb_matrix cpb_matrix_new(cpb_memory *memory, size_t rows, size_t cols) {
+  size_t height = cpb_round_up(rows, SIDE), stride = cpb_round_up(cols, SIDE);
+  return (cpb_matrix){rows, cols, height, stride, cpb_memory_lines(memory, height, stride * sizeof(double))};
 }
 
 typedef struct multiplying {
-  const cpb_loops *loops;
   const cpb_matrix *a, *b;
   cpb_matrix *c;
   bool transposed;
@@ -51,25 +41,19 @@ static void multiply_rows(void *arg, size_t block, size_t first, size_t count) {
                          .c = cpb_matrix_row(m->c, first),
                          .c_row = m->c->stride};
   memset(product.c, 0, count * m->c->stride * sizeof *product.c);
-  cpb_product_add(m->loops, &product);
-}
-
-static void multiply(multiplying *m, const cpb_exec *exec) {
-  m->loops = cpb_loops_here();
-  cpb_blocks blocks = {m->c->height, ROWS_AT_ONCE, multiply_rows, m};
-  cpb_blocks_run(&blocks, exec);
+  cpb_product_add(cpb_loops_here(), &product);
 }
 
 void cpb_matrix_product(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
                         const cpb_exec *exec) {
-  multiplying m = {.a = a, .b = b, .c = c, .transposed = transposed};
-  multiply(&m, exec);
+  multiplying m = {a, b, c, transposed, false};
+  cpb_blocks_run(&(cpb_blocks){c->height, ROWS_AT_ONCE, multiply_rows, &m}, exec);
 }
 
 void cpb_matrix_product_symmetric(const cpb_matrix *a, bool transposed, const cpb_matrix *b, cpb_matrix *c,
                                   const cpb_exec *exec) {
-  multiplying m = {.a = a, .b = b, .c = c, .transposed = transposed, .symmetric = true};
-  multiply(&m, exec);
+  multiplying m = {a, b, c, transposed, true};
+  cpb_blocks_run(&(cpb_blocks){c->height, ROWS_AT_ONCE, multiply_rows, &m}, exec);
   for (size_t i = 0; i < c->rows; i++)
     for (size_t j = i + 1; j < c->rows; j++) c->at[i * c->stride + j] = c->at[j * c->stride + i];
 }
@@ -112,54 +96,59 @@ void cpb_matrix_orthonormalise(cpb_matrix *m, cpb_random *random) {
       for (size_t k = 0; k < m->cols; k++) m->at[i * m->stride + k] = cpb_random_gauss(random);
 }
 
-bool cpb_polar_scratch_new(cpb_polar_scratch *s, size_t rows, size_t cols) {
-  s->next = cpb_matrix_new(rows, cols);
-  s->upright = cpb_matrix_new(cols, rows);
-  s->square = cpb_matrix_new(rows, rows);
-  s->fourth = cpb_matrix_new(rows, rows);
-  return s->next.at != NULL && s->upright.at != NULL && s->square.at != NULL && s->fourth.at != NULL;
-}
+/* What the polar iteration needs: a matrix of the shape of m, its transpose, and two squares of its rows. */
+typedef struct polar {
+  cpb_matrix *m, next, upright, square, fourth;
+  const cpb_exec *exec;
+} polar;
 
-void cpb_polar_scratch_free(cpb_polar_scratch *s) {
-  cpb_matrix_free(&s->next);
-  cpb_matrix_free(&s->upright);
-  cpb_matrix_free(&s->square);
-  cpb_matrix_free(&s->fourth);
+/* square = m m^T */
+static void square_rows(polar *p) {
+  cpb_matrix_transpose(p->m, &p->upright);
+  cpb_matrix_product_symmetric(p->m, false, &p->upright, &p->square, p->exec);
 }
 
 /* m <- (a + b m m^T + c (m m^T)^2) m: maps every singular value t to a t + b t^3 + c t^5. */
-static void polynomial_step(cpb_matrix *m, cpb_polar_scratch *s, const double *factors,
-                            const cpb_exec *exec) {
-  cpb_matrix_transpose(m, &s->upright);
-  cpb_matrix_product_symmetric(m, false, &s->upright, &s->square, exec);
-  if (factors[2] != 0) cpb_matrix_product_symmetric(&s->square, false, &s->square, &s->fourth, exec);
+static void polynomial_step(polar *p, const double *factors) {
+  cpb_matrix *m = p->m;
+  square_rows(p);
+  if (factors[2] != 0) cpb_matrix_product_symmetric(&p->square, false, &p->square, &p->fourth, p->exec);
   for (size_t i = 0; i < m->rows; i++)
     for (size_t j = 0; j < m->rows; j++) {
-      double *of = cpb_matrix_row(&s->square, i) + j, fourth = cpb_matrix_row(&s->fourth, i)[j];
+      double *of = cpb_matrix_row(&p->square, i) + j, fourth = cpb_matrix_row(&p->fourth, i)[j];
       *of = factors[1] * *of + (factors[2] != 0 ? factors[2] * fourth : 0) + (i == j ? factors[0] : 0);
     }
-  cpb_matrix_product(&s->square, false, m, &s->next, exec);
-  memcpy(m->at, s->next.at, m->height * m->stride * sizeof *m->at);
+  cpb_matrix_product(&p->square, false, m, &p->next, p->exec);
+  memcpy(m->at, p->next.at, m->height * m->stride * sizeof *m->at);
 }
 
 /* The squares of the entries of m m^T bound its largest eigenvalue: |m m^T|_F >= sigma^2. */
-static double largest_singular_value(cpb_matrix *m, cpb_polar_scratch *s, const cpb_exec *exec) {
-  const cpb_loops *loops = cpb_loops_here();
-  cpb_matrix_transpose(m, &s->upright);
-  cpb_matrix_product_symmetric(m, false, &s->upright, &s->square, exec);
+static double largest_singular_value(polar *p) {
   double sum = 0;
-  for (size_t i = 0; i < m->rows; i++) {
-    const double *row = cpb_matrix_row(&s->square, i);
-    sum += loops->dot(row, row, m->rows);
+  square_rows(p);
+  for (size_t i = 0; i < p->m->rows; i++) {
+    const double *row = cpb_matrix_row(&p->square, i);
+    sum += cpb_loops_here()->dot(row, row, p->m->rows);
   }
   return sqrt(sqrt(sum));
 }
 
-void cpb_matrix_polar(cpb_matrix *m, cpb_polar_scratch *s, const cpb_exec *exec) {
+bool cpb_matrix_polar(cpb_matrix *m, const cpb_exec *exec) {
   static const double steep[3] = {3.4445, -4.7750, 2.0315}, gentle[3] = {1.5, -0.5, 0};
-  double largest = largest_singular_value(m, s, exec);
-  if (!(largest > 0)) return;
-  for (size_t i = 0; i < m->rows; i++) scale_row(m, i, 1 / largest);
-  for (int i = 0; i < STEEP_STEPS; i++) polynomial_step(m, s, steep, exec);
-  for (int i = 0; i < GENTLE_STEPS; i++) polynomial_step(m, s, gentle, exec);
+  cpb_memory memory = {0};
+  polar p = {m,
+             cpb_matrix_new(&memory, m->rows, m->cols),
+             cpb_matrix_new(&memory, m->cols, m->rows),
+             cpb_matrix_new(&memory, m->rows, m->rows),
+             cpb_matrix_new(&memory, m->rows, m->rows),
+             exec};
+  bool ready = !memory.failed;
+  double largest = ready ? largest_singular_value(&p) : 0;
+  if (largest > 0) {
+    for (size_t i = 0; i < m->rows; i++) scale_row(m, i, 1 / largest);
+    for (int i = 0; i < STEEP_STEPS; i++) polynomial_step(&p, steep);
+    for (int i = 0; i < GENTLE_STEPS; i++) polynomial_step(&p, gentle);
+  }
+  cpb_memory_free(&memory);
+  return ready;
 }

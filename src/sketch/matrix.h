@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "capball/exec.h"
+#include "core/memory.h"
 #include "core/random.h"
 #include "loop/table.h"
 
@@ -14,9 +15,8 @@ typedef struct cpb_matrix {
   double *at;            /* row i at at + i*stride */
 } cpb_matrix;
 
-/* All zeros; at = NULL if out of memory. */
-cpb_matrix cpb_matrix_new(size_t rows, size_t cols);
-void cpb_matrix_free(cpb_matrix *m);
+/* All zeros, in this memory. */
+cpb_matrix cpb_matrix_new(cpb_memory *memory, size_t rows, size_t cols);
 
 static inline double *cpb_matrix_row(const cpb_matrix *m, size_t i) { return m->at + i * m->stride; }
 
@@ -35,14 +35,8 @@ void cpb_matrix_transpose(const cpb_matrix *m, cpb_matrix *to);
  * replaced by a random one. rows <= cols. */
 void cpb_matrix_orthonormalise(cpb_matrix *m, cpb_random *random);
 
-/* The nearest matrix with orthonormal rows, (m m^T)^(-1/2) m, up to about 1e-3; rows <= cols. scratch: two matrices of
- * the shape of m, its transpose, and two squares of m->rows. */
-typedef struct cpb_polar_scratch {
-  cpb_matrix next, upright, square, fourth;
-} cpb_polar_scratch;
-
-bool cpb_polar_scratch_new(cpb_polar_scratch *scratch, size_t rows, size_t cols);
-void cpb_polar_scratch_free(cpb_polar_scratch *scratch);
-void cpb_matrix_polar(cpb_matrix *m, cpb_polar_scratch *scratch, const cpb_exec *exec);
+/* Replaces m by the nearest matrix with orthonormal rows, (m m^T)^(-1/2) m, up to about 1e-3; rows <= cols. False if out of
+ * memory. */
+bool cpb_matrix_polar(cpb_matrix *m, const cpb_exec *exec);
 
 #endif

@@ -1,7 +1,5 @@
 /* T14: principal directions of the sample, and the rotation and number of bits per direction by which a held-out part of the
  * sample finds its neighbours best. All lengths are in units of s. */
-#include "sketch/principal_train.h"
-
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,8 +11,9 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/levels.h"
-#include "sketch/levels_loop.h"
-#include "sketch/principal.h"
+#include "sketch/sketch_loops.h"
+#include "sketch/matrix.h"
+#include "sketch/sketch_train.h"
 
 enum {
   QUERIES = 256, /* rows of the sample that are used as queries */
@@ -28,11 +27,100 @@ enum {
   TURNED_MOST = 256,       /* the same for turning .. */
   TURNED_ROWS = 2048,      /* .. which uses fewer rows .. */
   TURNED_STEPS = 40,       /* .. and steps */
+  DENSE = 1024,            /* columns up to which the covariance is computed */
+  DENSE_ROUNDS = 4,
+  DENSE_POWERS = 3, /* products between two orthonormalisations */
+  SPARSE_ROUNDS = 3,
+  SPARSE_POWERS = 2,
+  ROWS_LEARNED = 2016, /* a multiple of the padding of matrices */
+  ROUNDS_LEARNED = 12,
 };
 /* Numbers of bits whose random rotation scores at most this much less than the best one get a learned one, too, unless that
  * is more than twice what the best one lacks. */
 static const double CLOSE = 0.03, PERFECT = 1.25;
 static const double CALIBRATION_QUANTILE = 0.999, CALIBRATION_MARGIN = 1.15;
+
+/* ---- directions and rotations; false: out of memory ---- */
+
+/* Multiplies each row by the factor of S, 2/(1+|z|^2), or divides by it. */
+static void weigh(cpb_matrix *z, const double *size2, bool back) {
+  for (size_t i = 0; i < z->rows; i++) {
+    double factor = 2 / (1 + size2[i]), *row = cpb_matrix_row(z, i);
+    for (size_t k = 0; k < z->cols; k++) row[k] = back ? row[k] / factor : row[k] * factor;
+  }
+}
+
+/* Orthogonal iteration: by the covariance, or for long rows by two products with the rows themselves. */
+static bool iterate(const cpb_matrix *y, cpb_matrix *v, cpb_random *random, const cpb_exec *exec) {
+  bool dense = y->cols <= DENSE;
+  int rounds = dense ? DENSE_ROUNDS : SPARSE_ROUNDS, powers = dense ? DENSE_POWERS : SPARSE_POWERS;
+  cpb_memory memory = {0};
+  cpb_matrix covariance = cpb_matrix_new(&memory, dense ? y->cols : 0, y->cols);
+  cpb_matrix upright = cpb_matrix_new(&memory, v->cols, v->rows),
+             next = cpb_matrix_new(&memory, v->rows, v->cols);
+  cpb_matrix along = cpb_matrix_new(&memory, dense ? 0 : y->rows, v->rows);
+  bool ready = !memory.failed;
+  if (ready && dense) cpb_matrix_product_symmetric(y, true, y, &covariance, exec);
+  for (int i = 0; ready && i < rounds * powers; i++) {
+    if (dense)
+      cpb_matrix_product(v, false, &covariance, &next, exec);
+    else {
+      cpb_matrix_transpose(v, &upright);
+      cpb_matrix_product(y, false, &upright, &along, exec);
+      cpb_matrix_product(&along, true, y, &next, exec);
+    }
+    memcpy(v->at, next.at, v->height * v->stride * sizeof *v->at);
+    if (i % powers == powers - 1) cpb_matrix_orthonormalise(v, random);
+  }
+  cpb_memory_free(&memory);
+  return ready;
+}
+
+/* A random matrix with orthonormal rows. */
+static void random_rotation(cpb_matrix *rotation, cpb_random *random) {
+  for (size_t i = 0; i < rotation->rows; i++)
+    for (size_t k = 0; k < rotation->cols; k++) cpb_matrix_row(rotation, i)[k] = cpb_random_gauss(random);
+  cpb_matrix_orthonormalise(rotation, random);
+}
+
+/* The first directions->rows principal directions of the first d coordinates of S(z), 2z/(1+|z|^2): rows far from the
+ * centre have a bounded influence. The first j directions span the widest space of j dimensions for every j. */
+static bool principal_directions(cpb_matrix *z, const double *size2, cpb_matrix *directions,
+                                 cpb_random *random, const cpb_exec *exec) {
+  random_rotation(directions, random);
+  weigh(z, size2, false);
+  bool done = iterate(z, directions, random, exec);
+  weigh(z, size2, true);
+  return done;
+}
+
+static void take_signs(cpb_matrix *m) {
+  for (size_t i = 0; i < m->rows; i++)
+    for (size_t k = 0; k < m->cols; k++) {
+      double *at = cpb_matrix_row(m, i) + k;
+      *at = *at >= 0 ? 1 : -1;
+    }
+}
+
+/* Iterative quantisation: alternates B = sign(y R) and R = polar(y^T B), starting from R. y: projections of rows, of which the
+ * first rotation->rows columns are used. */
+static bool learn_rotation(const cpb_matrix *y, cpb_matrix *rotation, cpb_random *random,
+                           const cpb_exec *exec) {
+  cpb_matrix rows = *y;
+  if (rows.rows > ROWS_LEARNED) rows.rows = rows.height = ROWS_LEARNED;
+  cpb_memory memory = {0};
+  cpb_matrix corners = cpb_matrix_new(&memory, rows.rows, rotation->cols);
+  bool ready = !memory.failed;
+  for (int round = 0; ready && round < ROUNDS_LEARNED; round++) {
+    cpb_matrix_product(&rows, false, rotation, &corners, exec);
+    take_signs(&corners);
+    cpb_matrix_product(&rows, true, &corners, rotation, exec);
+    ready = cpb_matrix_polar(rotation, exec);
+  }
+  if (ready) cpb_matrix_orthonormalise(rotation, random);
+  cpb_memory_free(&memory);
+  return ready;
+}
 
 typedef struct training {
   const cpb_sketch_training *o;
@@ -48,6 +136,7 @@ typedef struct training {
   size_t *nearest;         /* queries x CALIBRATED rows, nearest first */
   size_t near_count;       /* <= CALIBRATED */
   double told;             /* share of the work that was reported as done */
+  cpb_memory memory;
 } training;
 
 /* A rotation with a number of bits per direction. */
@@ -55,6 +144,7 @@ typedef struct candidate {
   size_t bits_per, n, k; /* n = bits/bits_per directions made of k principal ones */
   cpb_sketch_rotation kind;
   cpb_matrix rotation; /* k x n */
+  cpb_memory memory;   /* of the rotation */
   double score, recall;
 } candidate;
 
@@ -95,17 +185,6 @@ static double key_of(const ranking *r, size_t row, size_t query) {
   return r->t->size2[row] - 2 * cpb_matrix_row(r->products, query)[row];
 }
 
-/* products = (rows asked)^T, asked: the queries as columns. False if out of memory. */
-static bool multiply_queries(const training *t, const cpb_matrix *rows, const cpb_matrix *asked,
-                             cpb_matrix *products) {
-  cpb_matrix upright = cpb_matrix_new(t->rows, t->queries);
-  if (upright.at == NULL) return false;
-  cpb_matrix_product(rows, false, asked, &upright, t->exec);
-  cpb_matrix_transpose(&upright, products);
-  cpb_matrix_free(&upright);
-  return true;
-}
-
 /* Insertion into a list of the nearest, which is short. */
 static void find_nearest(void *arg, size_t query) {
   const ranking *r = arg;
@@ -120,27 +199,34 @@ static void find_nearest(void *arg, size_t query) {
   }
 }
 
-/* to = the first `count` rows of m, as columns */
-static void first_rows_upright(const cpb_matrix *m, size_t count, cpb_matrix *to) {
-  cpb_matrix first = *m;
-  first.rows = count;
-  cpb_matrix_transpose(&first, to);
+/* The queries as columns: the first rows of m. */
+static cpb_matrix queries_of(const training *t, const cpb_matrix *m, cpb_memory *memory) {
+  cpb_matrix first = *m, asked = cpb_matrix_new(memory, m->cols, t->queries);
+  first.rows = t->queries;
+  if (!memory->failed) cpb_matrix_transpose(&first, &asked);
+  return asked;
+}
+
+/* (rows asked)^T: queries x rows */
+static cpb_matrix multiply_queries(const training *t, const cpb_matrix *rows, const cpb_matrix *asked,
+                                   cpb_memory *memory) {
+  cpb_matrix upright = cpb_matrix_new(memory, t->rows, t->queries);
+  cpb_matrix products = cpb_matrix_new(memory, t->queries, t->rows);
+  if (memory->failed) return products;
+  cpb_matrix_product(rows, false, asked, &upright, t->exec);
+  cpb_matrix_transpose(&upright, &products);
+  return products;
 }
 
 static bool know_neighbours(training *t) {
   size_t base = t->rows - t->queries;
   t->near_count = base < CALIBRATED ? base : CALIBRATED;
-  cpb_matrix asked = cpb_matrix_new(t->d, t->queries), products = cpb_matrix_new(t->queries, t->rows);
-  t->nearest = malloc((t->queries + 1) * CALIBRATED * sizeof *t->nearest);
-  bool ready = asked.at != NULL && products.at != NULL && t->nearest != NULL;
-  if (ready) {
-    first_rows_upright(&t->z, t->queries, &asked);
-    ready = multiply_queries(t, &t->z, &asked, &products);
-    ranking r = {t, &products, NULL};
-    if (ready) cpb_exec_run(t->exec, t->queries, find_nearest, &r);
-  }
-  cpb_matrix_free(&asked);
-  cpb_matrix_free(&products);
+  t->nearest = cpb_memory_take(&t->memory, t->queries, CALIBRATED * sizeof *t->nearest);
+  cpb_memory memory = {.failed = t->memory.failed};
+  cpb_matrix asked = queries_of(t, &t->z, &memory), products = multiply_queries(t, &t->z, &asked, &memory);
+  bool ready = !memory.failed;
+  if (ready) cpb_exec_run(t->exec, t->queries, find_nearest, &(ranking){t, &products, NULL});
+  cpb_memory_free(&memory);
   return ready;
 }
 
@@ -156,7 +242,7 @@ typedef struct approximation {
 static void approximate_row(double *row, size_t n, size_t bits_per, float *c, uint8_t *code) {
   cpb_loops_here()->narrow(row, n, c);
   cpb_levels_chosen chosen;
-  cpb_levels_loop_here()(
+  cpb_sketch_loops_here()->levels(
       &(cpb_levels_job){.c = c, .rows = 1, .n = n, .bits_per = bits_per, .codes = code, .chosen = &chosen});
   double f = chosen.along > 0 ? chosen.c2 / chosen.along : 0;
   for (size_t k = 0; k < n; k++) row[k] = f * cpb_level_at(code, bits_per, k);
@@ -166,13 +252,13 @@ static void approximate_rows(void *arg, size_t block, size_t first, size_t count
   approximation *a = arg;
   (void)block;
   size_t n = a->c->n;
-  float *c = calloc(cpb_levels_padded(n), sizeof *c);
-  uint8_t *code = malloc(n);
-  if (c == NULL || code == NULL) atomic_store(&a->out_of_memory, true);
-  for (size_t i = first; i < first + count && c != NULL && code != NULL; i++)
+  cpb_memory memory = {0};
+  float *c = cpb_memory_zeros(&memory, cpb_levels_padded(n), sizeof *c);
+  uint8_t *code = cpb_memory_take(&memory, n, 1);
+  if (memory.failed) atomic_store(&a->out_of_memory, true);
+  for (size_t i = first; i < first + count && !memory.failed; i++)
     approximate_row(cpb_matrix_row(a->rows, i), n, a->c->bits_per, c, code);
-  free(c);
-  free(code);
+  cpb_memory_free(&memory);
 }
 
 /* Number of rows whose estimate is smaller. */
@@ -208,25 +294,24 @@ static void score(training *t, const cpb_matrix *products, candidate *c) {
 
 static bool judge(training *t, candidate *c) {
   if (t->queries == 0) return true;
-  cpb_matrix rows = cpb_matrix_new(t->rows, c->n), asked = cpb_matrix_new(c->n, t->queries);
-  cpb_matrix products = cpb_matrix_new(t->queries, t->rows);
-  bool ready = rows.at != NULL && asked.at != NULL && products.at != NULL;
-  if (ready) {
-    cpb_matrix_product(&t->y, false, &c->rotation, &rows, t->exec);
-    first_rows_upright(&rows, t->queries, &asked);
-    approximation a = {.t = t, .c = c, .rows = &rows};
-    cpb_blocks blocks = {t->rows, 64, approximate_rows, &a};
-    cpb_blocks_run(&blocks, t->exec);
-    ready = !atomic_load(&a.out_of_memory) && multiply_queries(t, &rows, &asked, &products);
-    if (ready) score(t, &products, c);
-  }
-  cpb_matrix_free(&rows);
-  cpb_matrix_free(&asked);
-  cpb_matrix_free(&products);
+  cpb_memory memory = {0};
+  cpb_matrix rows = cpb_matrix_new(&memory, t->rows, c->n);
+  approximation a = {.t = t, .c = c, .rows = &rows};
+  if (!memory.failed) cpb_matrix_product(&t->y, false, &c->rotation, &rows, t->exec);
+  cpb_matrix asked = queries_of(t, &rows, &memory);
+  if (!memory.failed) cpb_blocks_run(&(cpb_blocks){t->rows, 64, approximate_rows, &a}, t->exec);
+  cpb_matrix products = multiply_queries(t, &rows, &asked, &memory);
+  bool ready = !memory.failed && !atomic_load(&a.out_of_memory);
+  if (ready) score(t, &products, c);
+  cpb_memory_free(&memory);
   return ready;
 }
 
 /* ---- candidates ---- */
+
+static cpb_status no_memory(const training *t) {
+  return cpb_fail_memory(t->error, "the training of a sketch");
+}
 
 /* The normals that the centred kind trains on the projections, as columns of a matrix that is made orthonormal. */
 static cpb_status turn_rotation(training *t, candidate *c) {
@@ -253,31 +338,25 @@ static cpb_status turn_rotation(training *t, candidate *c) {
     for (size_t k = 0; k < c->k; k++)
       cpb_matrix_row(&c->rotation, k)[i] = turned->normals[i * (c->k + 1) + k];
   cpb_sketch_free(turned);
-  cpb_polar_scratch scratch = {0};
-  bool ready = cpb_polar_scratch_new(&scratch, c->k, c->n);
-  if (ready) cpb_matrix_polar(&c->rotation, &scratch, t->exec);
-  cpb_polar_scratch_free(&scratch);
-  if (!ready) return cpb_fail_memory(t->error, "the training of a sketch");
+  if (!cpb_matrix_polar(&c->rotation, t->exec)) return no_memory(t);
   cpb_matrix_orthonormalise(&c->rotation, &t->random);
   return CPB_OK;
 }
 
-/* Fills and judges a candidate; its rotation must be freed. */
+/* Fills and judges a candidate; its memory must be freed. */
 static cpb_status try_candidate(training *t, candidate *c, size_t bits_per, cpb_sketch_rotation kind) {
   *c = (candidate){.bits_per = bits_per, .n = t->o->bits / bits_per, .kind = kind};
   c->k = c->n < t->directions.rows ? c->n : t->directions.rows;
-  c->rotation = cpb_matrix_new(c->k, c->n);
-  bool ready = c->rotation.at != NULL;
+  c->rotation = cpb_matrix_new(&c->memory, c->k, c->n);
+  if (c->memory.failed) return no_memory(t);
   cpb_status status = CPB_OK;
-  if (ready && kind == CPB_ROTATION_TURNED)
+  if (kind == CPB_ROTATION_TURNED)
     status = turn_rotation(t, c);
-  else if (ready)
-    cpb_rotation_random(&c->rotation, &t->random);
+  else
+    random_rotation(&c->rotation, &t->random);
   if (status != CPB_OK) return status;
-  if (ready && kind == CPB_ROTATION_LEARNED)
-    ready = cpb_rotation_learn(&t->y, &c->rotation, &t->random, t->exec);
-  if (!ready || !judge(t, c)) return cpb_fail_memory(t->error, "the training of a sketch");
-  return CPB_OK;
+  bool ready = kind != CPB_ROTATION_LEARNED || learn_rotation(&t->y, &c->rotation, &t->random, t->exec);
+  return ready && judge(t, c) ? CPB_OK : no_memory(t);
 }
 
 /* Keeps the better one; the earlier one if they are equal. */
@@ -287,7 +366,7 @@ static cpb_status compete(training *t, candidate *best, size_t bits_per, cpb_ske
   cpb_status status = try_candidate(t, &other, bits_per, kind);
   *score_of = other.score;
   bool better = status == CPB_OK && (best->rotation.at == NULL || other.score > best->score);
-  cpb_matrix_free(better ? &best->rotation : &other.rotation);
+  cpb_memory_free(better ? &best->memory : &other.memory);
   if (better) *best = other;
   if (status == CPB_OK) status = cpb_exec_tell(t->exec, t->told += (0.95 - t->told) / 4, t->error);
   return status;
@@ -317,7 +396,6 @@ static cpb_status choose(training *t, candidate *best) {
   cpb_sketch_rotation wanted = t->o->rotation;
   size_t given = t->o->bits_per != 0 ? t->o->bits_per : t->queries == 0 ? usual_bits_per(t) : 0;
   double scores[5] = {NAN, NAN, NAN, NAN, NAN};
-  *best = (candidate){.rotation = {.at = NULL}};
   cpb_status status =
       try_all(t, best, given, wanted == CPB_ROTATION_CHOSEN ? CPB_ROTATION_RANDOM : wanted, scores);
   if (wanted != CPB_ROTATION_CHOSEN || t->queries == 0) return status;
@@ -341,18 +419,15 @@ static cpb_status build(training *t, const candidate *c, cpb_sketch **sketch) {
   shape.s = t->o->s;
   shape.center = t->o->center;
   shape.seed = t->o->seed;
-  cpb_matrix normals = cpb_matrix_new(c->n, t->d);
+  cpb_matrix normals = cpb_matrix_new(&t->memory, c->n, t->d), used = t->directions;
   *sketch = normals.at == NULL ? NULL : cpb_sketch_room(&shape);
-  if (*sketch != NULL) {
-    cpb_matrix used = t->directions;
-    used.rows = c->k;
-    cpb_matrix_product(&c->rotation, true, &used, &normals, t->exec);
-    for (size_t i = 0; i < c->n; i++)
-      memcpy((*sketch)->normals + i * (t->d + 1), cpb_matrix_row(&normals, i), t->d * sizeof(double));
-    cpb_sketch_pack(*sketch, 0, c->n);
-  }
-  cpb_matrix_free(&normals);
-  return *sketch == NULL ? cpb_fail_memory(t->error, "a sketch") : CPB_OK;
+  if (*sketch == NULL) return cpb_fail_memory(t->error, "a sketch");
+  used.rows = c->k;
+  cpb_matrix_product(&c->rotation, true, &used, &normals, t->exec);
+  for (size_t i = 0; i < c->n; i++)
+    memcpy((*sketch)->normals + i * (t->d + 1), cpb_matrix_row(&normals, i), t->d * sizeof(double));
+  cpb_sketch_pack(*sketch, 0, c->n);
+  return CPB_OK;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -393,24 +468,18 @@ static void calibrate_query(const cpb_sketch *sketch, const training *t, const u
 static cpb_status calibrate(training *t, cpb_view x, cpb_sketch *sketch) {
   size_t count = t->queries * t->near_count;
   if (count < 1000) return CPB_OK;
-  uint8_t *codes = malloc(t->rows * sketch->options.code_bytes);
-  double *shares = malloc(count * sizeof *shares);
-  double *asked = malloc(cpb_sketch_directions(&sketch->options) * sizeof *asked);
-  cpb_status status =
-      codes == NULL || shares == NULL || asked == NULL
-          ? cpb_fail_memory(t->error, "the codes of %zu rows", t->rows)
-          : cpb_sketch_encode(sketch, cpb_view_slice(x, 0, t->rows), codes, t->exec, t->error);
-  if (status == CPB_OK) {
-    for (size_t query = 0; query < t->queries; query++)
-      calibrate_query(sketch, t, codes, query, asked, shares + query * t->near_count);
-    qsort(shares, count, sizeof *shares, ascending);
-    double share = shares[(size_t)(CALIBRATION_QUANTILE * (double)(count - 1))] * CALIBRATION_MARGIN;
-    sketch->options.spread = fmin(1, fmax(share, 0x1p-20));
-  }
-  free(codes);
-  free(shares);
-  free(asked);
-  return status;
+  uint8_t *codes = cpb_memory_take(&t->memory, t->rows, sketch->options.code_bytes);
+  double *shares = cpb_memory_take(&t->memory, count, sizeof *shares);
+  double *asked = cpb_memory_take(&t->memory, cpb_sketch_directions(&sketch->options), sizeof *asked);
+  if (t->memory.failed) return cpb_fail_memory(t->error, "the codes of %zu rows", t->rows);
+  cpb_status status = cpb_sketch_encode(sketch, cpb_view_slice(x, 0, t->rows), codes, t->exec, t->error);
+  if (status != CPB_OK) return status;
+  for (size_t query = 0; query < t->queries; query++)
+    calibrate_query(sketch, t, codes, query, asked, shares + query * t->near_count);
+  qsort(shares, count, sizeof *shares, ascending);
+  double share = shares[(size_t)(CALIBRATION_QUANTILE * (double)(count - 1))] * CALIBRATION_MARGIN;
+  sketch->options.spread = fmin(1, fmax(share, 0x1p-20));
+  return CPB_OK;
 }
 
 static bool allocate(training *t) {
@@ -419,30 +488,22 @@ static bool allocate(training *t) {
     if ((t->o->bits_per == 0 || t->o->bits_per == bits_per) && t->o->bits / bits_per > most)
       most = t->o->bits / bits_per;
   size_t k = most < t->d ? most : t->d;
-  t->z = cpb_matrix_new(t->rows, t->d);
-  t->directions = cpb_matrix_new(k, t->d);
-  t->y = cpb_matrix_new(t->rows, k);
-  t->size2 = malloc(t->rows * sizeof *t->size2);
-  return t->z.at != NULL && t->directions.at != NULL && t->y.at != NULL && t->size2 != NULL;
-}
-
-static void release(training *t) {
-  cpb_matrix_free(&t->z);
-  cpb_matrix_free(&t->directions);
-  cpb_matrix_free(&t->y);
-  free(t->size2);
-  free(t->nearest);
+  t->z = cpb_matrix_new(&t->memory, t->rows, t->d);
+  t->directions = cpb_matrix_new(&t->memory, k, t->d);
+  t->y = cpb_matrix_new(&t->memory, t->rows, k);
+  t->size2 = cpb_memory_take(&t->memory, t->rows, sizeof *t->size2);
+  return !t->memory.failed;
 }
 
 static bool find_directions(training *t) {
-  cpb_matrix upright = cpb_matrix_new(t->d, t->directions.rows);
-  bool done =
-      upright.at != NULL && cpb_principal_directions(&t->z, t->size2, &t->directions, &t->random, t->exec);
+  cpb_memory memory = {0};
+  cpb_matrix upright = cpb_matrix_new(&memory, t->d, t->directions.rows);
+  bool done = !memory.failed && principal_directions(&t->z, t->size2, &t->directions, &t->random, t->exec);
   if (done) {
     cpb_matrix_transpose(&t->directions, &upright);
     cpb_matrix_product(&t->z, false, &upright, &t->y, t->exec);
   }
-  cpb_matrix_free(&upright);
+  cpb_memory_free(&memory);
   return done;
 }
 
@@ -450,12 +511,11 @@ static cpb_status train(training *t, cpb_view x, cpb_sketch **sketch, cpb_sketch
   candidate best = {.rotation = {.at = NULL}};
   take_rows(t, x);
   bool ready = find_directions(t) && (t->queries == 0 || know_neighbours(t));
-  cpb_status status =
-      ready ? cpb_exec_tell(t->exec, 0.4, t->error) : cpb_fail_memory(t->error, "the training of a sketch");
+  cpb_status status = ready ? cpb_exec_tell(t->exec, 0.4, t->error) : no_memory(t);
   if (status == CPB_OK) status = choose(t, &best);
   if (status == CPB_OK) status = build(t, &best, sketch);
   if (status == CPB_OK) status = calibrate(t, x, *sketch);
-  cpb_matrix_free(&best.rotation);
+  cpb_memory_free(&best.memory);
   report->settled = true;
   report->recall = t->queries > 0 ? best.recall : NAN;
   return status;
@@ -475,9 +535,8 @@ cpb_status cpb_principal_train(cpb_view sample, const cpb_sketch_training *o, cp
                 .d = sample.cols};
   t.queries = t.rows / 4 < QUERIES ? t.rows / 4 : QUERIES;
   if (t.rows - t.queries < LEAST_BASE) t.queries = 0;
-  cpb_status status =
-      allocate(&t) ? train(&t, sample, sketch, report) : cpb_fail_memory(error, "the training of a sketch");
-  release(&t);
+  cpb_status status = allocate(&t) ? train(&t, sample, sketch, report) : no_memory(&t);
+  cpb_memory_free(&t.memory);
   if (status == CPB_OK) return CPB_OK;
   cpb_sketch_free(*sketch);
   *sketch = NULL;

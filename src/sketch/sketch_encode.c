@@ -24,9 +24,7 @@ typedef struct encoding {
   const cpb_sketch *sketch;
   const cpb_loops *loops;
   cpb_view x;
-  size_t per_block;
-  cpb_sketch_words to;
-  uint8_t *codes; /* instead of words */
+  uint8_t *codes;
   cpb_first_fault fault;
   atomic_bool out_of_memory;
 } encoding;
@@ -122,13 +120,9 @@ static uint64_t decide(block *b, size_t row, uint64_t word, uint64_t unsure) {
 }
 
 static void emit(const block *b, size_t row, uint64_t word) {
-  const encoding *e = b->e;
-  size_t at = b->first + row, bytes = e->sketch->options.bits / 8, from = b->panel * 8;
-  if (e->codes == NULL)
-    e->to.words[at * e->to.stride + b->panel - e->to.first] = word;
-  else
-    for (size_t k = 0; k < 8 && from + k < bytes; k++)
-      e->codes[at * bytes + from + k] = (uint8_t)(word >> 8 * k);
+  size_t bytes = b->e->sketch->options.code_bytes, from = b->panel * 8;
+  uint8_t *code = b->e->codes + (b->first + row) * bytes;
+  for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
 /* Columns of the current panel. */
@@ -153,7 +147,7 @@ static void encode_panels(block *b, size_t count) {
   size_t d = e->sketch->options.d;
   float threshold[CPB_PANEL_COLS];
   for (size_t j = 0; j < CPB_PANEL_COLS; j++) threshold[j] = -INFINITY;
-  for (b->panel = e->to.first; b->panel < e->to.first + e->to.count; b->panel++)
+  for (b->panel = 0; b->panel < cpb_sketch_panels(e->sketch); b->panel++)
     e->loops->panel(&(cpb_panel){.rows = count,
                                  .k = d + 1,
                                  .columns = used_columns(b),
@@ -184,30 +178,18 @@ static void encode_block(void *arg, size_t index, size_t first, size_t count) {
   cpb_memory_free(&memory);
 }
 
-static cpb_status encode(encoding *e, const cpb_exec *exec, cpb_error *error) {
-  size_t d = e->sketch->options.d;
-  cpb_status status = cpb_check_view(e->x, "x", d, error);
-  if (status != CPB_OK) return status;
-  e->loops = cpb_loops_here();
-  e->per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
-  cpb_first_fault_init(&e->fault);
-  cpb_blocks blocks = {e->x.rows, e->per_block, encode_block, e};
-  cpb_blocks_run(&blocks, exec);
-  if (atomic_load(&e->out_of_memory)) return cpb_fail_memory(error, "codes of rows");
-  return cpb_first_fault_report(&e->fault, "x", error);
-}
-
-cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
-                                   const cpb_exec *exec, cpb_error *error) {
-  encoding e = {.sketch = sketch, .x = x, .to = *out};
-  return encode(&e, exec, error);
-}
-
 cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,
                              cpb_error *error) {
   if (sketch == NULL || (codes == NULL && x.rows > 0))
     return cpb_fail_missing(error, sketch == NULL ? "sketch" : "codes");
   if (cpb_is_principal(sketch)) return cpb_levels_encode(sketch, x, codes, exec, error);
-  encoding e = {.sketch = sketch, .x = x, .codes = codes, .to = {.count = cpb_sketch_panels(sketch)}};
-  return encode(&e, exec, error);
+  size_t d = sketch->options.d;
+  cpb_status status = cpb_check_view(x, "x", d, error);
+  if (status != CPB_OK) return status;
+  encoding e = {.sketch = sketch, .loops = cpb_loops_here(), .x = x, .codes = codes};
+  size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
+  cpb_first_fault_init(&e.fault);
+  cpb_blocks_run(&(cpb_blocks){x.rows, per_block, encode_block, &e}, exec);
+  if (atomic_load(&e.out_of_memory)) return cpb_fail_memory(error, "codes of rows");
+  return cpb_first_fault_report(&e.fault, "x", error);
 }

@@ -2,7 +2,10 @@
 #ifndef CPB_SKETCH_SKETCH_OBJECT_H
 #define CPB_SKETCH_SKETCH_OBJECT_H
 
+#include <string.h>
+
 #include "capball/sketch.h"
+#include "core/memory.h"
 #include "loop/table.h"
 
 struct cpb_sketch {
@@ -10,9 +13,10 @@ struct cpb_sketch {
   double *center;             /* d; 0 if the options have none */
   double *normals;            /* directions x (d+1) */
   cpb_sketch_point *curve;
-  double unit;   /* a power of two that scales s to about 1 */
-  double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
-  float *panels; /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
+  double unit;       /* a power of two that scales s to about 1 */
+  double sigma;      /* unit s, in [1,2) except at the ends of the range of double */
+  float *panels;     /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
+  cpb_memory memory; /* of all but the curve */
 };
 
 static inline bool cpb_is_principal(const cpb_sketch *sketch) {
@@ -43,15 +47,24 @@ cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype fact
 /* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);
 
-/* Codes of the panels [first, first+count) only: the words of row i, one per panel, at words + i*stride. */
-typedef struct cpb_sketch_words {
-  size_t first, count;
-  uint64_t *words;
-  size_t stride;
-} cpb_sketch_words;
+/* ---- Codes interleaved as the Hamming loop reads them. ---- */
 
-cpb_status cpb_sketch_encode_words(const cpb_sketch *sketch, cpb_view x, const cpb_sketch_words *out,
-                                   const cpb_exec *exec, cpb_error *error);
+/* Word j of a code, little-endian, padded with 0. */
+static inline uint64_t cpb_code_word(const uint8_t *code, size_t bytes, size_t j) {
+  uint64_t word = 0;
+  size_t left = bytes - 8 * j, count = left < 8 ? left : 8;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (count == 8)
+    memcpy(&word, code + 8 * j, 8);
+  else
+#endif
+    for (size_t k = 0; k < count; k++) word |= (uint64_t)code[8 * j + k] << 8 * k;
+  return word;
+}
+
+static inline size_t cpb_code_words(size_t bytes) { return (bytes + 7) / 8; }
+
+static inline size_t cpb_code_group_count(size_t n) { return (n + CPB_CODE_GROUP - 1) / CPB_CODE_GROUP; }
 
 cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);
 

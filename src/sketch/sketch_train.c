@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/check_finite.h"
+#include "batch/row_state.h"
 #include "batch/map_object.h"
 #include "core/elementary.h"
 #include "core/fail.h"
@@ -20,8 +20,8 @@
 #include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
-#include "sketch/bit_columns.h"
-#include "sketch/principal_train.h"
+#include "sketch/matrix.h"
+#include "sketch/sketch_object.h"
 #include "sketch/sketch_train.h"
 
 enum {
@@ -35,6 +35,93 @@ enum {
 CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1, .starts = 16,
              .jitter = NAN, .strength = 1, .max_steps = 1000, .tolerance = NAN, .factors = CPB_F16)
 
+/* ---- the bits of rows by column, to count the rows on which two bits differ ---- */
+
+enum { SIDE = 64 };
+
+typedef struct bit_columns {
+  size_t bits, rows, words; /* words of a column, SIDE rows each; padding rows are 0 in all bits */
+  uint8_t *codes;           /* of the rows */
+  uint64_t *groups;         /* the columns in the layout of the Hamming loop */
+} bit_columns;
+
+/* The bits of at most `rows` rows. */
+static bit_columns bit_columns_new(cpb_memory *memory, size_t bits, size_t rows) {
+  size_t words = (rows + SIDE - 1) / SIDE, columns = cpb_code_group_count(bits) * CPB_CODE_GROUP;
+  return (bit_columns){.bits = bits,
+                       .codes = cpb_memory_take(memory, rows, (bits + 7) / 8),
+                       .groups = cpb_memory_lines(memory, columns, words * sizeof(uint64_t))};
+}
+
+/* Bit j of word i becomes bit i of word j: swaps halves, then quarters, .. */
+static void transpose(uint64_t square[SIDE]) {
+  uint64_t mask = 0x00000000ffffffffu;
+  for (unsigned step = SIDE / 2; step > 0; step /= 2, mask ^= mask << step)
+    for (unsigned i = 0; i < SIDE; i = (i + step + 1) & ~step) {
+      uint64_t change = (square[i] >> step ^ square[i + step]) & mask;
+      square[i] ^= change << step;
+      square[i + step] ^= change;
+    }
+}
+
+/* Word `word` of column i. */
+static uint64_t *place_of(const bit_columns *c, size_t i, size_t word) {
+  return c->groups + (i / CPB_CODE_GROUP * c->words + word) * CPB_CODE_GROUP + i % CPB_CODE_GROUP;
+}
+
+/* Computes the bits of these rows. */
+static cpb_status bit_columns_fill(bit_columns *c, const cpb_sketch *sketch, cpb_view x, const cpb_exec *exec,
+                                   cpb_error *error) {
+  size_t bytes = (c->bits + 7) / 8;
+  c->rows = x.rows;
+  c->words = (x.rows + SIDE - 1) / SIDE;
+  cpb_status status = cpb_sketch_encode(sketch, x, c->codes, exec, error);
+  for (size_t word = 0; status == CPB_OK && word < c->words; word++)
+    for (size_t panel = 0; panel * SIDE < c->bits; panel++) {
+      uint64_t square[SIDE] = {0};
+      for (size_t i = 0; i < SIDE && word * SIDE + i < x.rows; i++)
+        square[i] = cpb_code_word(c->codes + (word * SIDE + i) * bytes, bytes, panel);
+      transpose(square);
+      for (size_t i = 0; i < SIDE && panel * SIDE + i < c->bits; i++)
+        *place_of(c, panel * SIDE + i, word) = square[i];
+    }
+  return status;
+}
+
+/* Replaces column i by the only column of `from`, which has as many rows. */
+static void bit_columns_set(bit_columns *c, size_t i, const bit_columns *from) {
+  for (size_t word = 0; word < c->words; word++) *place_of(c, i, word) = *place_of(from, 0, word);
+}
+
+typedef struct leaning {
+  const bit_columns *columns;
+  double *lean;
+} leaning;
+
+static uint64_t take(void *context, size_t group, unsigned below, const uint64_t *distances) {
+  const leaning *l = context;
+  (void)below; /* all columns are used */
+  double n = (double)l->columns->rows;
+  for (size_t k = 0; k < CPB_CODE_GROUP && group * CPB_CODE_GROUP + k < l->columns->bits; k++)
+    l->lean[group * CPB_CODE_GROUP + k] = (n - 2 * (double)distances[k]) / n;
+  return INT64_MAX;
+}
+
+/* lean[j] = 2 O_ij/n - 1 for all j, in [-1,1]: 1 where the bits always agree. column: the words of a column. */
+static void bit_columns_lean(const bit_columns *c, size_t i, uint64_t *column, double *lean) {
+  leaning l = {c, lean};
+  for (size_t word = 0; word < c->words; word++) column[word] = *place_of(c, i, word);
+  cpb_loops_here()->hamming(&(cpb_hamming){.groups = cpb_code_group_count(c->bits),
+                                           .words = c->words,
+                                           .codes = c->groups,
+                                           .query = column,
+                                           .limit = INT64_MAX,
+                                           .found = take,
+                                           .context = &l});
+}
+
+/* ---- a training ---- */
+
 typedef struct training {
   const cpb_sketch_training *o;
   const cpb_exec *exec;
@@ -45,18 +132,16 @@ typedef struct training {
   cpb_map *map;
   cpb_random random;
   size_t bits, width; /* width = d+1 */
-  size_t bits_padded, width_padded, rows_padded;
-  cpb_bit_columns columns;
-  double *lean;     /* bits x bits */
-  double *normals;  /* rows_padded x width_padded: a padded copy for the tiles */
-  double *upright;  /* width x bits_padded: the transpose */
-  double *weights;  /* rows_padded x bits_padded: products, then w_ij */
-  double *moves;    /* rows_padded x width_padded: sum_j w_ij c_j */
-  double *kept;     /* bits x width: normals before the step */
-  double *self;     /* bits: sum_j w_ij g_ij */
-  uint64_t *column; /* scratch space of every task: words */
-  double *worst;    /* bits: the largest |lean| of each row, .. */
-  size_t *partner;  /* .. and its column */
+  bit_columns columns;
+  double *lean;                /* bits x bits */
+  cpb_matrix normals, upright; /* bits x width: a copy of the normals, and its transpose */
+  cpb_matrix weights;          /* bits x bits: products, then w_ij */
+  cpb_matrix moves;            /* bits x width: sum_j w_ij c_j */
+  double *kept;                /* bits x width: normals before the step */
+  double *self;                /* bits: sum_j w_ij g_ij */
+  uint64_t *column;            /* scratch space of every task: words */
+  double *worst;               /* bits: the largest |lean| of each row, .. */
+  size_t *partner;             /* .. and its column */
   double strength, jitter, tolerance;
   cpb_sketch_point now;
   size_t curve_room;
@@ -141,7 +226,7 @@ static void lean_rows(void *arg, size_t task, size_t first, size_t count) {
   training *t = arg;
   size_t words = (t->x.rows + 63) / 64;
   for (size_t i = first; i < first + count; i++)
-    cpb_bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
+    bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
 }
 
 /* Sums of |n - 2 differing| are integers: their order does not matter. */
@@ -158,7 +243,7 @@ static cpb_sketch_point measure_lean(const training *t) {
 }
 
 static cpb_status measure(training *t, cpb_view rows) {
-  cpb_status status = cpb_bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
+  cpb_status status = bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
   if (status != CPB_OK) return status;
   cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, lean_rows, t};
   cpb_blocks_run(&blocks, t->exec);
@@ -196,60 +281,35 @@ static double weight(double lean, double product, double scale) {
   return cpb_tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
 }
 
-static void weigh_row(training *t, size_t i, double *row) {
-  double scale = t->strength / (double)t->bits;
-  t->self[i] = 0;
-  for (size_t j = 0; j < t->bits; j++) {
-    double product = row[j];
-    row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
-    t->self[i] += row[j] * product;
-  }
-}
-
-/* c += a b: `rows` rows of a, `cols` columns of b and c, k terms each. */
-static void multiply(const training *t, size_t rows, size_t k, const double *a, size_t a_row, const double *b,
-                     size_t cols, double *c) {
-  cpb_product product = {.rows = rows,
-                         .cols = cols,
-                         .k = k,
-                         .a = a,
-                         .a_row = a_row,
-                         .a_k = 1,
-                         .b = b,
-                         .b_k = cols,
-                         .c = c,
-                         .c_row = cols};
-  cpb_product_add(t->loops, &product);
-}
-
-static void move_rows(void *arg, size_t task, size_t first, size_t count) {
+static void weigh_rows(void *arg, size_t task, size_t first, size_t count) {
   training *t = arg;
   (void)task;
-  double *weights = t->weights + first * t->bits_padded, *moves = t->moves + first * t->width_padded;
-  size_t rows = cpb_round_up(count, CPB_TILE_ROWS);
-  memset(weights, 0, rows * t->bits_padded * sizeof *weights);
-  memset(moves, 0, rows * t->width_padded * sizeof *moves);
-  multiply(t, rows, t->width, t->normals + first * t->width_padded, t->width_padded, t->upright,
-           t->bits_padded, weights);
-  for (size_t i = 0; i < count; i++) weigh_row(t, first + i, weights + i * t->bits_padded);
-  multiply(t, rows, t->bits, weights, t->bits_padded, t->normals, t->width_padded, moves);
+  double scale = t->strength / (double)t->bits;
   for (size_t i = first; i < first + count; i++) {
-    double *c = t->sketch->normals + i * t->width;
-    t->loops->axpby(1 + t->self[i], c, -1, t->moves + i * t->width_padded, c, t->width);
-    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, t->width * sizeof *c);
+    double *row = cpb_matrix_row(&t->weights, i);
+    t->self[i] = 0;
+    for (size_t j = 0; j < t->bits; j++) {
+      double product = row[j];
+      row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
+      t->self[i] += row[j] * product;
+    }
   }
 }
 
 static void move_all(training *t) {
+  size_t row = t->width * sizeof(double);
   for (size_t i = 0; i < t->bits; i++)
-    for (size_t k = 0; k < t->width; k++) {
-      double c = t->sketch->normals[i * t->width + k];
-      t->normals[i * t->width_padded + k] = c;
-      t->upright[k * t->bits_padded + i] = c;
-    }
-  memcpy(t->kept, t->sketch->normals, t->bits * t->width * sizeof *t->kept);
-  cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, move_rows, t};
-  cpb_blocks_run(&blocks, t->exec);
+    memcpy(cpb_matrix_row(&t->normals, i), t->sketch->normals + i * t->width, row);
+  memcpy(t->kept, t->sketch->normals, t->bits * row);
+  cpb_matrix_transpose(&t->normals, &t->upright);
+  cpb_matrix_product_symmetric(&t->normals, false, &t->upright, &t->weights, t->exec);
+  cpb_blocks_run(&(cpb_blocks){t->bits, NORMALS_PER_TASK, weigh_rows, t}, t->exec);
+  cpb_matrix_product(&t->weights, false, &t->normals, &t->moves, t->exec);
+  for (size_t i = 0; i < t->bits; i++) {
+    double *c = t->sketch->normals + i * t->width;
+    t->loops->axpby(1 + t->self[i], c, -1, cpb_matrix_row(&t->moves, i), c, t->width);
+    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, row);
+  }
   cpb_sketch_pack(t->sketch, 0, t->bits);
 }
 
@@ -286,18 +346,18 @@ static void turn(training *t, size_t i, size_t j, double scale) {
 }
 
 /* Computes the bits of normal i alone, and writes its overlaps with all others to `lean`. */
-static cpb_status probe(training *t, size_t i, cpb_sketch *one, cpb_bit_columns *bits, double *lean) {
+static cpb_status probe(training *t, size_t i, cpb_sketch *one, bit_columns *bits, double *lean) {
   memcpy(one->normals, t->sketch->normals + i * t->width, t->width * sizeof(double));
   cpb_sketch_pack(one, 0, 1);
-  cpb_status status = cpb_bit_columns_fill(bits, one, t->x, t->exec, t->error);
+  cpb_status status = bit_columns_fill(bits, one, t->x, t->exec, t->error);
   if (status != CPB_OK) return status;
-  cpb_bit_columns_set(&t->columns, i, bits);
-  cpb_bit_columns_lean(&t->columns, i, t->column, lean);
+  bit_columns_set(&t->columns, i, bits);
+  bit_columns_lean(&t->columns, i, t->column, lean);
   return CPB_OK;
 }
 
 /* Moves one end of the worst pair; sets *stuck if no angle improves it. */
-static cpb_status move_worst(training *t, cpb_sketch *one, cpb_bit_columns *bits, bool *stuck) {
+static cpb_status move_worst(training *t, cpb_sketch *one, bit_columns *bits, bool *stuck) {
   size_t end = 0;
   for (size_t i = 1; i < t->bits; i++)
     if (t->worst[i] > t->worst[end]) end = i;
@@ -391,15 +451,13 @@ static cpb_status train_all(training *t) {
 
 static cpb_status train_worst(training *t) {
   cpb_sketch_options shape = t->sketch->options;
-  cpb_bit_columns bits = {0};
+  bit_columns bits = bit_columns_new(&t->memory, 1, t->x.rows);
   bool stuck = false;
   shape.bits = 1;
   shape.curve_count = 0;
   cpb_sketch *one = cpb_sketch_room(&shape);
-  cpb_status status = CPB_OK;
-  if (one == NULL || !cpb_bit_columns_new(&bits, 1, t->x.rows))
-    status = cpb_fail_memory(t->error, "the training of a sketch");
-  if (status == CPB_OK) status = measure(t, t->x);
+  cpb_status status = one == NULL || t->memory.failed ? cpb_fail_memory(t->error, "the training of a sketch")
+                                                      : measure(t, t->x);
   if (status == CPB_OK) status = remember(t);
   for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
   while (status == CPB_OK && !t->report.settled && t->report.steps < t->o->max_steps) {
@@ -414,7 +472,6 @@ static cpb_status train_worst(training *t) {
   }
   cpb_sketch_pack(t->sketch, 0, t->bits);
   cpb_sketch_free(one);
-  cpb_bit_columns_free(&bits);
   return status;
 }
 
@@ -454,32 +511,22 @@ static bool allocate_bits(training *t) {
   size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
   t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
   t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
-  return cpb_bit_columns_new(&t->columns, t->bits, t->x.rows) && !t->memory.failed;
+  t->columns = bit_columns_new(&t->memory, t->bits, t->x.rows);
+  return !t->memory.failed;
 }
 
-/* Zeroed, because the padding of the matrices must be 0. */
 static bool allocate(training *t) {
-  size_t longer = t->bits > t->width ? t->bits : t->width, number = sizeof(double);
+  size_t longer = t->bits > t->width ? t->bits : t->width;
   cpb_memory *m = &t->memory;
-  t->rows_padded = cpb_round_up(t->bits, CPB_TILE_ROWS);
-  t->bits_padded = cpb_round_up(t->bits, CPB_TILE_COLS);
-  t->width_padded = cpb_round_up(t->width, CPB_TILE_COLS);
-  size_t most = t->rows_padded > t->bits_padded ? t->rows_padded : t->bits_padded;
-  t->normals = cpb_memory_zeros(m, most, t->width_padded * number);
-  t->upright = cpb_memory_zeros(m, t->width, t->bits_padded * number);
-  t->weights = cpb_memory_zeros(m, t->rows_padded, t->bits_padded * number);
-  t->moves = cpb_memory_zeros(m, t->rows_padded, t->width_padded * number);
-  t->kept = cpb_memory_zeros(m, t->bits, t->width * number);
-  t->self = cpb_memory_zeros(m, longer, number);
-  t->worst = cpb_memory_zeros(m, t->bits, number);
+  t->normals = cpb_matrix_new(m, t->bits, t->width);
+  t->upright = cpb_matrix_new(m, t->width, t->bits);
+  t->weights = cpb_matrix_new(m, t->bits, t->bits);
+  t->moves = cpb_matrix_new(m, t->bits, t->width);
+  t->kept = cpb_memory_zeros(m, t->bits, t->width * sizeof *t->kept);
+  t->self = cpb_memory_zeros(m, longer, sizeof *t->self);
+  t->worst = cpb_memory_zeros(m, t->bits, sizeof *t->worst);
   t->partner = cpb_memory_zeros(m, t->bits, sizeof *t->partner);
   return allocate_bits(t) && t->sketch != NULL;
-}
-
-static void release(training *t) {
-  cpb_bit_columns_free(&t->columns);
-  cpb_memory_free(&t->memory);
-  cpb_map_free(t->map);
 }
 
 static cpb_status train(training *t) {
@@ -522,7 +569,8 @@ static cpb_status train_normals(cpb_view sample, const cpb_sketch_training *opti
                                  ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
                                  : options->tolerance};
   cpb_status status = allocate(&t) ? train(&t) : cpb_fail_memory(error, "the training of a sketch");
-  release(&t);
+  cpb_memory_free(&t.memory);
+  cpb_map_free(t.map);
   if (status != CPB_OK) {
     cpb_sketch_free(t.sketch);
     return status;
@@ -565,6 +613,6 @@ cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketc
   cpb_status status =
       allocate_bits(&t) ? measure(&t, x) : cpb_fail_memory(error, "the bits of %zu rows", x.rows);
   if (status == CPB_OK) *point = t.now;
-  release(&t);
+  cpb_memory_free(&t.memory);
   return status;
 }

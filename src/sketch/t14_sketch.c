@@ -25,10 +25,8 @@ void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) 
 
 void cpb_sketch_free(cpb_sketch *sketch) {
   if (sketch == NULL) return;
-  free(sketch->center);
-  free(sketch->normals);
+  cpb_memory_free(&sketch->memory);
   free(sketch->curve);
-  free(sketch->panels);
   free(sketch);
 }
 
@@ -127,16 +125,15 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
   cpb_sketch *sketch = calloc(1, sizeof *sketch);
   if (sketch == NULL) return NULL;
   sketch->options = *shape;
-  size_t panel_bytes = cpb_sketch_panels(sketch) * (d + 1) * CPB_PANEL_COLS * sizeof(float);
-  sketch->center = calloc(d, sizeof *sketch->center);
-  sketch->normals = calloc(directions * (d + 1), sizeof *sketch->normals);
+  size_t columns = cpb_sketch_panels(sketch) * CPB_PANEL_COLS;
+  sketch->center = cpb_memory_zeros(&sketch->memory, d, sizeof *sketch->center);
+  sketch->normals = cpb_memory_zeros(&sketch->memory, directions, (d + 1) * sizeof *sketch->normals);
+  sketch->panels = cpb_memory_lines(&sketch->memory, columns, (d + 1) * sizeof *sketch->panels);
   sketch->curve = calloc(shape->curve_count + 1, sizeof *sketch->curve);
-  sketch->panels = aligned_alloc(64, panel_bytes);
-  if (sketch->center == NULL || sketch->normals == NULL || sketch->curve == NULL || sketch->panels == NULL) {
+  if (sketch->memory.failed || sketch->curve == NULL) {
     cpb_sketch_free(sketch);
     return NULL;
   }
-  memset(sketch->panels, 0, panel_bytes);
   if (shape->center != NULL) memcpy(sketch->center, shape->center, d * sizeof *sketch->center);
   if (shape->curve_count > 0) memcpy(sketch->curve, shape->curve, shape->curve_count * sizeof *sketch->curve);
   sketch->options.center = shape->center == NULL ? NULL : sketch->center;
@@ -145,7 +142,7 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
   sketch->unit = cpb_unit_power(shape->s);
   sketch->sigma = shape->s * sketch->unit;
   sketch->options.code_bytes =
-      shape->bits / 8 + (cpb_is_principal(sketch) ? CPB_FACTORS * cpb_dtype_size(shape->factors) : 0);
+      (shape->bits + 7) / 8 + (cpb_is_principal(sketch) ? CPB_FACTORS * cpb_dtype_size(shape->factors) : 0);
   return sketch;
 }
 

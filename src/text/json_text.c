@@ -1,6 +1,7 @@
 #include "text/json_text.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,10 +104,13 @@ bool cpb_is_utf8(const char *text) {
 static void put_escaped(cpb_text *t, char c) {
   static const char letters[] = "\"\\bfnrt", meant[] = "\"\\\b\f\n\r\t";
   const char *found = strchr(meant, c);
-  if (found != NULL)
+  unsigned byte = (unsigned char)c;
+  if (t->style.any_bytes && (byte < 0x20 || byte == 0x7f))
+    cpb_text_format(t, "\\u%04x", byte);
+  else if (found != NULL)
     cpb_text_format(t, "\\%c", letters[found - meant]);
-  else if ((unsigned char)c < 0x20)
-    cpb_text_format(t, "\\u%04X", (unsigned)c);
+  else if (byte < 0x20)
+    cpb_text_format(t, "\\u%04X", byte);
   else
     cpb_text_put(t, &c, 1);
 }
@@ -116,18 +120,23 @@ void cpb_json_string(cpb_text *t, const char *string) {
     cpb_text_puts(t, "null");
     return;
   }
-  if (!cpb_is_utf8(string)) fail(t, CPB_JSON_UNSAYABLE);
+  bool utf8 = cpb_is_utf8(string);
+  if (!utf8 && !t->style.any_bytes) fail(t, CPB_JSON_UNSAYABLE);
   cpb_text_puts(t, "\"");
-  for (; *string != 0; string++) put_escaped(t, *string);
+  for (; *string != 0; string++) put_escaped(t, utf8 || (unsigned char)*string < 0x80 ? *string : '?');
   cpb_text_puts(t, "\"");
 }
 
 static void put_comma(cpb_text *t) { cpb_text_puts(t, t->style.compact ? "," : ", "); }
 
 void cpb_json_vector(cpb_text *t, const double *numbers, size_t count) {
+  size_t per_line = t->style.per_line == 0 || count <= t->style.per_line ? count : t->style.per_line;
   cpb_text_puts(t, numbers == NULL ? "null" : "[");
   for (size_t i = 0; numbers != NULL && i < count; i++) {
-    if (i > 0) put_comma(t);
+    if (per_line < count && i % per_line == 0)
+      cpb_text_puts(t, i == 0 ? "\n    " : ",\n    ");
+    else if (i > 0)
+      put_comma(t);
     cpb_json_real(t, numbers[i]);
   }
   if (numbers != NULL) cpb_text_puts(t, "]");
@@ -152,7 +161,8 @@ void cpb_json_pack_list(cpb_text *t, const char *format, va_list list) {
     case ':': cpb_text_puts(t, t->style.compact ? ":" : ": "); break;
     case 's': cpb_json_string(t, va_arg(list, const char *)); break;
     case 'f': cpb_json_real(t, va_arg(list, double)); break;
-    case 'I': cpb_text_format(t, "%llu", (unsigned long long)va_arg(list, uint64_t)); break;
+    case 'I': cpb_text_format(t, "%" PRIu64, va_arg(list, uint64_t)); break;
+    case 'x': cpb_text_format(t, "\"%016" PRIx64 "\"", va_arg(list, uint64_t)); break;
     case 'b': cpb_text_puts(t, va_arg(list, int) != 0 ? "true" : "false"); break;
     case 'V':
       numbers = va_arg(list, const double *);

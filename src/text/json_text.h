@@ -19,6 +19,8 @@ typedef struct cpb_json_style {
   bool compact;       /* no blanks */
   bool fewest;        /* the fewest digits that restore a number */
   bool long_exponent; /* e+07 */
+  bool any_bytes;     /* in strings, '?' for those that are not UTF-8; all control characters as \u001f */
+  size_t per_line;    /* numbers of a longer vector; 0: all */
 } cpb_json_style;
 
 /* A growing string, always terminated by a 0. */
@@ -40,8 +42,7 @@ enum { CPB_JSON_NUMBER_ROOM = 40 }; /* of a printed number */
 /* The fewest digits that restore a double, in the style of printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
-/* Number of bytes of the character that starts here, 0 if it is invalid: RFC 3629, no surrogates or overlong
- * forms. */
+/* Number of bytes of the character that starts here; 0: invalid (RFC 3629, no surrogates or overlong forms). */
 size_t cpb_utf8_length(const char *text);
 bool cpb_is_utf8(const char *text);
 
@@ -52,6 +53,7 @@ void cpb_json_string(cpb_text *text, const char *string);                  /* NU
 
 /* Writes values by a format of these letters; everything else is copied, with blanks as the style demands:
  *   s  const char *, NULL: null      f  double                             I  uint64_t
+ *   x  uint64_t: a string of 16 hexadecimal digits
  *   b  int: true or false            V  const double *, size_t: an array   o  cpb_text *: a value, which is freed
  * "{s:f, s:[I, b]}" takes a name, a number, a name, and two values. o with NULL, or with a failure, fails. */
 void cpb_json_pack(cpb_text *text, const char *format, ...);

@@ -1,7 +1,8 @@
 /* After any history of calls, kills and power failures an index gives the results of cpb_knn over the present rows. The
  * model is an array of rows with their ids, in order of the ids, so that ties are in the order of rows.
  *
- * INDEX_HISTORIES: how many histories, INDEX_FIRST: the number of the first. `make histories` runs 10,000. */
+ * INDEX_HISTORIES: how many histories, INDEX_FIRST: the number of the first, INDEX_STEP: 3 runs every third, which are those
+ * that use threads. `make histories` runs 10,000. */
 #define _GNU_SOURCE
 #include "support/check.h"
 #include "support/crash_disk.h"
@@ -571,20 +572,22 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   free(m.rows);
 }
 
+static int setting(const char *name, int usual) {
+  const char *text = getenv(name);
+  return text != NULL ? atoi(text) : usual;
+}
+
 static void histories(void **state) {
   (void)state;
   static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
-  const char *wanted = getenv("INDEX_HISTORIES"), *begin = getenv("INDEX_FIRST");
-  int first = begin != NULL ? atoi(begin) : 0, runs = wanted != NULL   ? atoi(wanted)
-                                                      : TEST_SANITIZED ? 12
-                                                                       : 100;
+  int first = setting("INDEX_FIRST", 0), end = first + setting("INDEX_HISTORIES", TEST_SANITIZED ? 12 : 100);
   snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
   snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
   snprintf(old_name, sizeof old_name, "%s", scratch_path("old"));
   crash_disk_begin(file_name, scratch_path("."));
   cpb_pool *pool;
   must(cpb_pool_new(3, &pool, &failure));
-  for (int run = first; run < first + runs; run++) {
+  for (int run = first; run < end; run += setting("INDEX_STEP", 1)) {
     test_rng rng = {(uint64_t)run + 1};
     model m = {.metric = (cpb_metric)test_below(&rng, 3),
                .dtype = (cpb_dtype)test_below(&rng, 5),

@@ -5,9 +5,8 @@
 #include <stdbool.h>
 
 #include "capball/advanced/abid.h"
-#include "recommend/ceiling.h"
 
-enum { N = TEST_SANITIZED ? 200 : 400, D = 6, K = 10 };
+enum { N = TEST_SANITIZED ? 100 : 400, D = 6, K = 10 };
 
 static double x[N * D];
 

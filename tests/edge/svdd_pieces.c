@@ -5,7 +5,7 @@
 #include "learn/piece_rounds.h"
 #include "support/check.h"
 
-enum { D = 4, MOST_N = 20000 };
+enum { D = 4, MOST_N = TEST_SANITIZED ? 6000 : 20000, N = TEST_SANITIZED ? 2000 : 6000 };
 
 typedef struct cutting {
   size_t pieces, per_update;
@@ -103,7 +103,7 @@ static answer at_once(const rows_in *in) {
 /* Gauss; on a sphere; a lattice full of ties; far from 0; weights with zeros; tiny. */
 static rows_in make(int kind) {
   test_rng rng = {(uint64_t)kind + 1};
-  rows_in in = {.n = kind == 0 ? MOST_N : 6000, .nu = kind == 1 ? 0.01 : 0.1};
+  rows_in in = {.n = kind == 0 ? MOST_N : N, .nu = kind == 1 ? 0.01 : 0.1};
   in.x = malloc(in.n * D * sizeof *in.x);
   in.order = malloc(in.n * sizeof *in.order);
   if (kind == 4) in.weights = malloc(in.n * sizeof *in.weights);

@@ -13,6 +13,8 @@
 #include "support/check.h"
 #include "support/scratch.h"
 
+enum { PART = TEST_SANITIZED ? 5 : 1 };
+
 static double random_double(test_rng *rng) {
   uint64_t bits = test_bits(rng);
   double value;
@@ -24,7 +26,7 @@ static void doubles_come_back(void **state) {
   (void)state;
   test_rng rng = {1};
   char text[CPB_NUMBER_ROOM];
-  for (size_t i = 0; i < 200000; i++) {
+  for (size_t i = 0; i < 200000 / PART; i++) {
     double value = i % 2 ? random_double(&rng) : ldexp(floor(test_gauss(&rng) * 1e6), -(int)(i % 20)), back;
     size_t length = cpb_number_print(text, &value, CPB_F64, 0);
     assert_true(cpb_number_parse(text, length, &back));
@@ -48,7 +50,7 @@ static void floats_come_back(void **state) {
   (void)state;
   test_rng rng = {2};
   char text[CPB_NUMBER_ROOM];
-  for (size_t i = 0; i < 400000; i++) {
+  for (size_t i = 0; i < 400000 / PART; i++) {
     float value = some_float(&rng, i), rounded;
     double back;
     size_t length = cpb_number_print(text, &value, CPB_F32, 0);
@@ -63,7 +65,7 @@ static void printed_like_printf(void **state) {
   (void)state;
   test_rng rng = {4};
   char text[CPB_NUMBER_ROOM], wanted[64];
-  for (size_t i = 0; i < 200000; i++) {
+  for (size_t i = 0; i < 200000 / PART; i++) {
     float value = some_float(&rng, i);
     double whole = ldexp(floor(test_gauss(&rng) * 1e6), (int)test_below(&rng, 40)), parts = whole / 64;
     snprintf(wanted, sizeof wanted, "%.9g", (double)value);
@@ -132,7 +134,7 @@ static void fewest_digits(void **state) {
   char text[64];
   for (int e = -1074; e < 1024; e++) fewest_digits_of(ldexp(1, e), CPB_F64);
   for (int e = -149; e < 128; e++) fewest_digits_of(ldexp(1, e), CPB_F32);
-  for (size_t i = 0; i < 20000; i++) {
+  for (size_t i = 0; i < 20000 / PART; i++) {
     uint64_t bits = test_bits(&rng) >> (i % 3 == 0 ? 12 + test_below(&rng, 52) : 1);
     double value;
     float single;
@@ -212,7 +214,7 @@ static void short_decimals_are_exact(void **state) {
   (void)state;
   test_rng rng = {3};
   char text[64];
-  for (size_t i = 0; i < 200000; i++) {
+  for (size_t i = 0; i < 200000 / PART; i++) {
     unsigned long long digits = test_bits(&rng) >> test_below(&rng, 64);
     int length = snprintf(text, sizeof text, "%s%llu", i % 3 == 0 ? "-" : "", digits);
     size_t point = test_below(&rng, (size_t)length + 1);

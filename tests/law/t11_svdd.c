@@ -273,7 +273,7 @@ static void kernels_agree_with_what_they_are(void **state) {
   test_status((int)cpb_kernel_svdd(rows, &rbf, &options, a, &norm2, &report, NULL, NULL), CPB_OK, "");
   double sum = 0, dual_value = 0;
   for (size_t i = 0; i < N; i++) {
-    test_status((int)cpb_kernel_row(&rbf, rows, i, rows, row, NULL), CPB_OK, "");
+    cpb_kernel_row(&rbf, rows, i, rows, row);
     assert_true(row[i] == 1 && a[i] >= 0 && a[i] <= 1 / (0.1 * N) * (1 + 1e-12));
     sum += a[i];
     dual_value += a[i];
@@ -389,7 +389,7 @@ static void kernels_of_any_size(void **state) {
     if (units[u] < 1e-154) assert_int_equal(status, CPB_EINVAL);
     if (units[u] == 1) assert_int_equal(status, CPB_OK);
     cpb_kernel tiny = {CPB_KERNEL_RBF, 1e-300, 0, 0};
-    assert_int_equal(cpb_kernel_row(&tiny, rows, 0, rows, z, NULL), CPB_OK);
+    cpb_kernel_row(&tiny, rows, 0, rows, z);
     for (size_t i = 0; i < N; i++) assert_true(z[i] >= 0 && z[i] <= 1);
   }
   /* far from 0 by 1e8: the products have no digit of the differences */
@@ -398,12 +398,8 @@ static void kernels_of_any_size(void **state) {
   cpb_kernel rbf = {CPB_KERNEL_RBF, 0.2, 0, 0};
   static double near_z[N];
   for (size_t i = 0; i < N; i++) {
-    assert_int_equal(
-        cpb_kernel_row(&rbf, cpb_rows(scaled, CPB_F64, N, D), i, cpb_rows(scaled, CPB_F64, N, D), z, NULL),
-        CPB_OK);
-    assert_int_equal(
-        cpb_kernel_row(&rbf, cpb_rows(x, CPB_F64, N, D), i, cpb_rows(x, CPB_F64, N, D), near_z, NULL),
-        CPB_OK);
+    cpb_kernel_row(&rbf, cpb_rows(scaled, CPB_F64, N, D), i, cpb_rows(scaled, CPB_F64, N, D), z);
+    cpb_kernel_row(&rbf, cpb_rows(x, CPB_F64, N, D), i, cpb_rows(x, CPB_F64, N, D), near_z);
     assert_memory_equal(z, near_z, sizeof z);
   }
   free(x);

@@ -7,7 +7,7 @@
 
 #include "loop/table.h"
 #include "sketch/levels.h"
-#include "sketch/levels_loop.h"
+#include "sketch/sketch_loops.h"
 
 enum { ROWS = 37, MOST = 272 };
 
@@ -38,14 +38,14 @@ static void fill(test_rng *rng, given *g) {
 
 static void run(const given *g, result *to) {
   memset(to, 0xa5, sizeof *to);
-  cpb_levels_loop_here()(&(cpb_levels_job){.c = g->c,
-                                           .rows = ROWS,
-                                           .n = g->n,
-                                           .stride = g->stride,
-                                           .bits_per = g->bits_per,
-                                           .codes = to->codes[0],
-                                           .code_stride = sizeof to->codes[0],
-                                           .chosen = to->chosen});
+  cpb_sketch_loops_here()->levels(&(cpb_levels_job){.c = g->c,
+                                                    .rows = ROWS,
+                                                    .n = g->n,
+                                                    .stride = g->stride,
+                                                    .bits_per = g->bits_per,
+                                                    .codes = to->codes[0],
+                                                    .code_stride = sizeof to->codes[0],
+                                                    .chosen = to->chosen});
 }
 
 static void next_shape(test_rng *rng, given *g) {

@@ -7,7 +7,7 @@
 
 #include "capball/exec.h"
 #include "parallel/blocks.h"
-#include "recommend/ceiling.h"
+#include "recommend/choice.h"
 #include "support/check.h"
 
 static const size_t thread_counts[] = {1, 2, 3, 8};

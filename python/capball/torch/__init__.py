@@ -16,7 +16,7 @@ torch.Size([3, 4])
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -450,9 +450,10 @@ class _Caps(torch.autograd.Function):
     """`CapLinear` after `Sphere` in the kernels of _caps."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, t, weight, bias)
-        return _fused().forward(x, t, weight, bias)
+    def forward(ctx: Any, x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, caps: Any) -> Tensor:
+        ctx.save_for_backward(x, t, weight)
+        ctx.caps = caps
+        return caps.values(x, t, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
@@ -460,27 +461,32 @@ class _Caps(torch.autograd.Function):
 
 
 def _cap_gradients(ctx: Any, g: Tensor) -> Any:
-    return _typed_cap_gradients(*ctx.saved_tensors, g)
-
-
-def _typed_cap_gradients(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, g: Tensor, *run: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients in the types of what they belong to."""
-    gx, of_t, of_weight, of_bias = _fused().backward(x, t, weight, g.contiguous(), *run)
-    if t.dtype == weight.dtype == bias.dtype == of_t.dtype:
-        return gx, of_t, of_weight, of_bias
-    return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
+    """Autograd converts them to the types of what they belong to."""
+    return *ctx.caps.gradients(*ctx.saved_tensors, g.contiguous()), None
 
 
 _cap_gradients_once = once_differentiable(_cap_gradients)
 _caps_function = _applied(_Caps)
 
 
-@cache
-def _fused() -> Any:
+@lru_cache(maxsize=1024)
+def _caps_of(*types_and_sizes: Any) -> Any:
+    """The kernels of both layers as one; None where there are none."""
     if _triton() is None:
         return None
     from . import _caps
-    return _caps
+    return _caps.caps_of(*types_and_sizes)
+
+
+@torch.compiler.assume_constant_result
+def _are_caps(*types_and_sizes: Any) -> bool:
+    return _inlined() and _caps_of(*types_and_sizes) is not None
+
+
+def _whole(x: Tensor, weight: Tensor) -> bool:
+    """Whether tensors are as the kernels of both layers need them, and autocast does not change the type between the layers."""
+    between = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else weight.dtype
+    return between == x.dtype and x.shape[-1] + 1 == weight.shape[1] and x.is_contiguous() and weight.is_contiguous() and x.numel() > 0
 
 
 class SphereCapLinear(nn.Module):
@@ -498,31 +504,16 @@ class SphereCapLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         sphere, caps = self.sphere, self.caps
-        if _fuses(x, sphere.t, caps.weight):
-            of_both = torch.ops.capball.caps_triton if torch.compiler.is_compiling() else _caps_function
-            return of_both(x, sphere.t, caps.weight, caps.bias)
+        t, weight, bias = sphere.t, caps.weight, caps.bias
+        if x.is_cuda and t.is_cuda and _whole(x, weight):
+            key = x.dtype, x.shape[-1], weight.shape[0], t.dtype, weight.dtype, bias.dtype
+            if torch.compiler.is_compiling():
+                if _are_caps(*key):
+                    return torch.ops.capball.caps_triton(x, t, weight, bias)
+            elif (of_both := _caps_of(*key)) is not None and not _transformed():
+                return _caps_function(x, t, weight, bias, of_both)
         return caps(sphere(x))
 
     def regions(self) -> list[capball.Region]:
         """The ball of each unit, or what else its cap is."""
         return self.caps.regions(self.sphere)
-
-
-@torch.compiler.assume_constant_result
-def _fused_takes(dtype: torch.dtype, d: int, units: int) -> bool:
-    caps = _fused()
-    return caps is not None and caps.takes(dtype, d, units)
-
-
-def _fuses(x: Tensor, t: Tensor, weight: Tensor) -> bool:
-    """Whether both layers are one kernel: not where torch takes them apart, nor where autocast changes the type between them."""
-    if not (x.is_cuda and t.is_cuda):
-        return False
-    if not _inlined() if torch.compiler.is_compiling() else _transformed():
-        return False
-    units, points = weight.shape
-    if x.shape[-1] + 1 != points or not _fused_takes(x.dtype, points - 1, units) or not x.is_contiguous() or x.numel() == 0:
-        return False
-    if torch.is_autocast_enabled("cuda"):
-        return torch.get_autocast_dtype("cuda") == x.dtype
-    return weight.dtype == x.dtype

@@ -11,10 +11,11 @@ import triton.language as tl
 from torch import Tensor
 
 from ._blocks import _block, _image, _part, _read, _scale, _slope, _write
-from ._kernels import _power_of_two, eager
+from ._kernels import Plan, _power_of_two, eager
 
 _MOST = 8192  # units times numbers of a row, both to powers of two: what a program accumulates
 _LONGEST = 512
+_SUMS = 32  # sums of gradients that a program adds
 
 
 @triton.jit
@@ -86,52 +87,58 @@ def caps_backward_kernel(x, t, w, g, gx, part, rows, tiles, units, d: tl.constex
     tl.store(to + units * (d + 2), of_t)
 
 
+@triton.jit(do_not_specialize=["parts"])
+def sum_kernel(part, total, parts, width, R: tl.constexpr, C: tl.constexpr):
+    """The sum of the rows of `part`, in an order that is the same in eager and compiled nets."""
+    col = tl.program_id(0) * C + tl.arange(0, C)
+    sums = tl.zeros([C], tl.float32)
+    for first in range(0, parts, R):
+        row = first + tl.arange(0, R)
+        here = (row < parts)[:, None] & (col < width)[None, :]
+        sums += tl.sum(tl.load(part + row[:, None] * width + col[None, :], mask=here, other=0), axis=0)
+    tl.store(total + col, sums, mask=col < width)
+
+
 @cache
 def _programs(device: int) -> int:
     """How many programs keep a device busy."""
     return 2 * torch.cuda.get_device_properties(device).multi_processor_count if device >= 0 else 3
 
 
-@cache
-def takes(dtype: torch.dtype, d: int, units: int) -> bool:
-    """Whether these kernels serve rows of d numbers of this type, and so many units."""
-    return (dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST
-            and _width(d) * max(16, _power_of_two(units)) <= _MOST)
+class Caps:
+    """Both layers for rows of d numbers and so many units. An object serves tensors of the same types."""
+
+    def __init__(self, dtype: torch.dtype, d: int, units: int, D: int, U: int) -> None:
+        self.d, self.units, self.at = d, units, units * (d + 1)
+        known, warps = dict(d=d, FINE=dtype == torch.float32 and D >= 512, R=max(16, min(128, 4096 // D)), D=D), 8 if d > 128 else 4
+        # TF32 holds the numbers of f16 and bf16; three products of it those of f32.
+        precision = "tf32x3" if dtype == torch.float32 else "tf32"
+        self.forward = Plan(caps_kernel, known["R"], (), known, warps)
+        self.backward = Plan(caps_backward_kernel, known["R"], (), dict(known, U=U, PRECISION=precision), warps)
+        self.sum = Plan(sum_kernel, 64, (), dict(R=64, C=_SUMS), 4)
+
+    def values(self, x: Tensor, t: Tensor, w: Tensor, b: Tensor, run: Any = eager) -> Tensor:
+        n, plan = x.numel() // self.d, self.forward
+        out = x.new_empty((*x.shape[:-1], self.units))
+        run(plan, (x, t, w, b, out), (n, self.units), -(-n // plan.rows))
+        return out
+
+    def gradients(self, x: Tensor, t: Tensor, w: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Those of x, t, the weights and the biases, the last three in f32."""
+        n, plan, at = x.numel() // self.d, self.backward, self.at
+        tiles, width = -(-n // plan.rows), at + self.units + 1
+        programs = min(tiles, _programs(x.get_device()))
+        gx, total = torch.empty_like(x), x.new_empty((programs, width), dtype=torch.float32)
+        run(plan, (x, t, w, g, gx, total), (n, tiles, self.units), programs)
+        if programs > 1:
+            part, total = total, total.new_empty(width)
+            run(self.sum, (part, total), (programs, width), -(-width // _SUMS))
+        of_t, of_weights = total.as_strided(t.shape, t.stride(), width - 1), total.as_strided(w.shape, (self.d + 1, 1))
+        return gx, of_t, of_weights, total.as_strided((self.units,), (1,), at)
 
 
-def _width(d: int) -> int:
-    return max(16, _power_of_two(d))
-
-
-@cache
-def _constants(dtype: torch.dtype, d: int, units: int | None) -> dict[str, Any]:
-    D = _width(d)
-    known = dict(d=d, FINE=dtype == torch.float32 and D >= 512, R=max(16, min(128, 4096 // D)), D=D)
-    if units is None:
-        return known
-    # TF32 holds the numbers of f16 and bf16; three products of it those of f32.
-    return dict(known, U=max(16, _power_of_two(units)), PRECISION="tf32x3" if dtype == torch.float32 else "tf32")
-
-
-def forward(x: Tensor, t: Tensor, w: Tensor, b: Tensor, run: Any = eager) -> Tensor:
-    d, units = w.shape[1] - 1, w.shape[0]
-    out = x.new_empty((*x.shape[:-1], units))
-    n, known = x.numel() // d, _constants(x.dtype, d, None)
-    key = (caps_kernel, x.dtype, t.dtype, w.dtype, d, units)
-    run(key, caps_kernel, (x, t, w, b, out), (n, units), known, -(-n // known["R"]), 8 if d > 128 else 4)
-    return out
-
-
-def backward(x: Tensor, t: Tensor, w: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of x, t, the weights and the biases."""
-    d, units = w.shape[1] - 1, w.shape[0]
-    n, known = x.numel() // d, _constants(x.dtype, d, units)
-    tiles = -(-n // known["R"])
-    programs, width = min(tiles, _programs(x.get_device())), units * (d + 2) + 1
-    gx, part = torch.empty_like(x), torch.empty((programs, width), dtype=torch.float32, device=x.device)
-    key = (caps_backward_kernel, x.dtype, t.dtype, w.dtype, d, units)
-    run(key, caps_backward_kernel, (x, t, w, g, gx, part), (n, tiles, units), known, programs, 8 if d > 128 else 4)
-    total = part.sum(0) if programs > 1 else part[0]
-    at = units * (d + 1)
-    of_t = total.as_strided(t.shape, t.stride(), at + units)
-    return gx, of_t, total.as_strided(w.shape, (d + 1, 1)), total.as_strided((units,), (1,), at)
+def caps_of(dtype: torch.dtype, d: int, units: int, *others: torch.dtype) -> Caps | None:
+    """The kernels for rows of this type, and scale, weights and biases of the other types; None where there are none."""
+    D, U = (max(16, _power_of_two(n)) for n in (d, units))
+    serves = dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST and D * U <= _MOST
+    return Caps(dtype, d, units, D, U) if serves else None

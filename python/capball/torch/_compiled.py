@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _backward_of, _caps, _kernels, _looped_vmap, _rowwise_vmap, _save, _total, _typed_cap_gradients
+from . import _backward_of, _caps, _kernels, _looped_vmap, _rowwise_vmap, _save, _total
 
 
 def _embed_rows(x: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
@@ -28,12 +28,17 @@ def _unembed_gradients(y: Tensor, t: Tensor, g: Tensor, center: Optional[Tensor]
     return gy, _total(parts, t)
 
 
+def _caps_of(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Any:
+    return _caps.caps_of(x.dtype, x.shape[-1], weight.shape[0], t.dtype, weight.dtype, bias.dtype)
+
+
 def _cap_values(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return _caps.forward(x, t, weight, bias, _kernels.traced)
+    return _caps_of(x, t, weight, bias).values(x, t, weight, bias, _kernels.traced)
 
 
 def _cap_gradients(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return _typed_cap_gradients(x, t, weight, bias, g, _kernels.traced)
+    gx, of_t, of_weight, of_bias = _caps_of(x, t, weight, bias).gradients(x, t, weight, g.contiguous(), _kernels.traced)
+    return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
 
 
 def _operator(name: str, rows: Any, batched: Any) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import triton
@@ -26,14 +28,17 @@ def takes(x: Tensor, d: int) -> bool:
     return x.dtype in _TYPES and 1 <= d <= LONGEST
 
 
-class _Plan(NamedTuple):
-    """A kernel, the rows of a program, and what follows the pointers and the number of rows: arguments, constants, options."""
+@dataclass(eq=False)
+class Plan:
+    """A kernel, the rows of a program, and what follows the pointers and the number of rows: arguments, constants, options. One plan
+    serves tensors of the same types; `launches` has what each device needs to launch the compiled kernel."""
 
     kernel: Any
     rows: int
     numbers: tuple[int, ...]
     constants: dict[str, Any]
     warps: int
+    launches: dict[int, Any] = field(default_factory=dict)
 
 
 _BLOCKS = {"embed": _blocks.embed_kernel, "unembed": _blocks.unembed_kernel, "embed backward": _blocks.embed_backward_kernel,
@@ -54,7 +59,7 @@ def _pieces(n: int) -> tuple[int, int]:
     return head, _power_of_two(n - head) if n > head else 0
 
 
-def _plan_run(name: str, d: int, shape: Any, known: dict[str, Any]) -> _Plan:
+def _plan_run(name: str, d: int, shape: Any, known: dict[str, Any]) -> Plan:
     R = known["R"]
     head, rest = _pieces(R * (d + 1 if name in ("embed", "unembed backward") else d))
     known.update(WORD=shape.word, HEAD=head, REST=rest)
@@ -62,21 +67,21 @@ def _plan_run(name: str, d: int, shape: Any, known: dict[str, Any]) -> _Plan:
         known.update(T=shape.across)
     else:
         known.update(IN=_power_of_two(R * (d if name == "embed" else d + 1)))
-    return _Plan(_RUNS[name], R, (), known, shape.warps)
+    return Plan(_RUNS[name], R, (), known, shape.warps)
 
 
-def _plan_strip(name: str, d: int, shape: Any, known: dict[str, Any], size: int) -> _Plan:
+def _plan_strip(name: str, d: int, shape: Any, known: dict[str, Any], size: int) -> Plan:
     known.update(T=shape.across, APART=shape.word > 0)
     if name == "unembed backward":
         known.update(G=2 if size == 2 and d % 2 == 0 else 1)
-    return _Plan(_STRIPS[name], known["R"], (), known, shape.warps)
+    return Plan(_STRIPS[name], known["R"], (), known, shape.warps)
 
 
 @lru_cache(maxsize=1024)
-def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points: tuple[int, ...], centered: bool | None,
-          shape_of: Any) -> _Plan:
+def _plan(name: str, types: tuple[torch.dtype, ...], d: int, plain: tuple[int, ...], points: tuple[int, ...], centered: bool | None,
+          shape_of: Any) -> Plan:
     """For n rows of d numbers with the strides `plain` and of d+1 with the strides `points`, where they are read."""
-    D = _power_of_two(d)
+    D, dtype = _power_of_two(d), types[0]
     shape = shape_of(name, dtype.itemsize, d, D)
     one_by_one = _FINE_SLOPE if name.endswith("backward") else _FINE_THREAD
     fine = D >= _FINE if shape.kind == BLOCK else d > one_by_one * max(1, shape.across)
@@ -97,12 +102,10 @@ def _plan(name: str, dtype: torch.dtype, d: int, plain: tuple[int, ...], points:
     known = dict(common, ALIGN=align, NEAR=far < 1 << 31, R=R, WORD=shape.word if shape.kind == BLOCK else 0)
     if centered is not None:
         known["CENTER"] = centered
-    return _Plan(_BLOCKS[name], R, (d // align, *strides), known, shape.warps)
+    return Plan(_BLOCKS[name], R, (d // align, *strides), known, shape.warps)
 
 
 # ---- launches ----
-
-_compiled: dict[Any, Any] = {}
 
 
 @cache
@@ -114,42 +117,53 @@ def _several_devices() -> bool:
 _stream_of: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
-def eager(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any], programs: int,
-          warps: int) -> None:
+def eager(plan: Plan, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], programs: int) -> None:
     """Launches a kernel. Triton finds a compiled kernel by all of its arguments, which takes longer than small batches do: here
-    `key` has to stand for the types, constants and options, and for all numbers but those that the kernel does not specialize."""
+    a plan has one kernel, whose numbers never change but for those that it does not specialize."""
     if programs == 0:
         return
     if _several_devices():
         with torch.cuda.device_of(tensors[0]):
-            _run_here(key, kernel, tensors, numbers, constants, programs, warps)
+            _run_here(plan, tensors, numbers, programs)
     else:
-        _run_here(key, kernel, tensors, numbers, constants, programs, warps)
+        _run_here(plan, tensors, numbers, programs)
 
 
-def _run_here(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], constants: dict[str, Any],
-              programs: int, warps: int) -> None:
+def _run_here(plan: Plan, tensors: tuple[Tensor, ...], numbers: tuple[int, ...], programs: int) -> None:
     device, places, bits = tensors[0].get_device(), [a.data_ptr() for a in tensors], 0
     for place in places:
         bits |= place
     usual = bits & 15 == 0 and numbers[0] < 1 << 31  # what Triton makes kernels of their own for
     if usual:
-        launch = _compiled.get((key, device))
-        if launch is not None:
-            run, function, metadata, rest = launch
-            run(programs, 1, 1, _stream_of(device), function, metadata, None, None, None, *places, *numbers, *rest)
+        known = plan.launches.get(device)
+        if known is not None:
+            launch, function, first, last = known
+            launch(programs, 1, 1, _stream_of(device), function, *first, *places, *numbers, *last)
             return
-    compiled = kernel[(programs, 1, 1)](*tensors, *numbers, num_warps=warps, **constants)
+    compiled = plan.kernel[(programs, 1, 1)](*tensors, *numbers, num_warps=plan.warps, **plan.constants)
     if compiled is not None and _stream_of is not None and usual:  # it is None in Triton's interpreter
-        names = kernel.arg_names[len(tensors) + len(numbers):]
-        rest = tuple(constants[name] for name in names)
-        _compiled[key, device] = compiled.run, compiled.function, compiled.packed_metadata, rest
+        names = plan.kernel.arg_names[len(tensors) + len(numbers):]
+        plan.launches[device] = _launch_of(compiled, [*places, *numbers], tuple(plan.constants[name] for name in names))
 
 
-def traced(key: Any, kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[Any, ...], constants: dict[str, Any], programs: Any,
-           warps: int) -> None:
+def _launch_of(compiled: Any, varying: list[int], last: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What launches a compiled kernel, its function, and the arguments before and after those that vary. Triton's launcher is a
+    function in C behind one in Python: where the latter only adds constants, the former is called with these."""
+    first = (compiled.packed_metadata, None, None, None)
+    launcher, seen = copy(compiled.run), []
+    if "launch" in getattr(launcher, "__dict__", ()):
+        launcher.launch = lambda *given: seen.append(given)
+        before, after = (1, 1, 1, 0, compiled.function), (*first, *varying, *last)
+        launcher(*before, *after)
+        added = seen[0][len(before):-len(after)]
+        if seen[0] == (*before, *added, *after) and all(a is None or a is False for a in added):
+            return compiled.run.launch, compiled.function, (*added, *first), last
+    return compiled.run, compiled.function, first, last
+
+
+def traced(plan: Plan, tensors: tuple[Tensor, ...], numbers: tuple[Any, ...], programs: Any) -> None:
     """The same for torch.compile, which takes the kernel into its own code."""
-    torch.library.wrap_triton(kernel)[(programs, 1, 1)](*tensors, *numbers, num_warps=warps, **constants)
+    torch.library.wrap_triton(plan.kernel)[(programs, 1, 1)](*tensors, *numbers, num_warps=plan.warps, **plan.constants)
 
 
 def _flat(x: Tensor) -> Tensor:
@@ -164,16 +178,16 @@ def _launch(name: str, tensors: tuple[Tensor, ...], d: int, plain: Tensor | None
             run: Any, part: torch.dtype | None = None) -> Any:
     """Runs a kernel over rows of d numbers in `plain` and of d+1 in `points`, where it reads such. Those of gradients give a part
     of dL/dt for each block."""
-    like: Any = points if plain is None else plain
-    key = (name, like.dtype, d, _strides(plain), _strides(points), centered, _shape)
-    plan, n, parts = _plan(*key), like.shape[0], None
+    rows, parts = tensors[0], None
+    types = rows.dtype, tensors[1].dtype, tensors[2].dtype
+    plan, n = _plan(name, types, d, _strides(plain), _strides(points), centered, _shape), rows.shape[0]
     if plan.numbers == ():
         tensors = (*tensors[:2], *tensors[3:]) if centered is not None else tensors
     programs = -(-n // plan.rows)
     if part is not None:
-        parts = torch.empty(programs, dtype=part, device=like.device)
+        parts = rows.new_empty(programs, dtype=part)
         tensors = (*tensors, parts)
-    run((key, tensors[1].dtype, tensors[2].dtype), plan.kernel, tensors, (n, *plan.numbers), plan.constants, programs, plan.warps)
+    run(plan, tensors, (n, *plan.numbers), programs)
     return parts
 
 

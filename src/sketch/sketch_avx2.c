@@ -1,0 +1,67 @@
+#include "loop/lanes.h"
+#include "sketch/sketch_loops.h"
+
+LANE_INLINE lanes_f32 lanes_four(const float *p) {
+  __m256 twice = _mm256_broadcast_ps((const __m128 *)(const void *)p);
+  return (lanes_f32){{twice, twice}};
+}
+LANE_INLINE float lanes_sum_f32(lanes_f32 x) {
+  __m256 eight = _mm256_add_ps(x.part[0], x.part[1]);
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+LANE_INLINE float lanes_largest(lanes_f32 x) {
+  __m256 eight = _mm256_max_ps(x.part[0], x.part[1]);
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+LANE_INLINE void lanes_fours(lanes_f32 of, float *to) {
+  EACH_VECTOR(k, VECTORS_f32) {
+    __m256 x = _mm256_add_ps(of.part[k], _mm256_permute_ps(of.part[k], 0x4e));
+    x = _mm256_add_ps(x, _mm256_permute_ps(x, 0xb1));
+    to[2 * k] = _mm256_cvtss_f32(x);
+    to[2 * k + 1] = _mm_cvtss_f32(_mm256_extractf128_ps(x, 1));
+  }
+}
+LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
+  __m256i pairs = _mm256_packs_epi32(_mm256_cvttps_epi32(x.part[0]), _mm256_cvttps_epi32(x.part[1]));
+  pairs = _mm256_permute4x64_epi64(pairs, 0xd8); /* packing works within halves */
+  __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  _mm_storeu_si128((__m128i *)(void *)word, bytes);
+}
+
+#include "sketch/levels_loop.inc"
+
+enum { VEC_U8 = 32, QUERIES_AT_ONCE = 2 };
+typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
+typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
+
+LANE_INLINE vec_u8 vec_table(const uint8_t *p) {
+  return (vec_u8)_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+}
+LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
+  return (vec_u8)_mm256_shuffle_epi8((__m256i)table, (__m256i)at);
+}
+
+LANE_INLINE uint64_t estimate_eight(__m128i sums, const float *factors, const cpb_scan_query *query,
+                                    float *estimates) {
+  __m256 along = _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(sums));
+  along = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(query->scale), along), _mm256_set1_ps(query->start));
+  __m256 part = _mm256_mul_ps(_mm256_loadu_ps(factors + CPB_SCAN_ROWS), along);
+  __m256 estimate = _mm256_sub_ps(_mm256_loadu_ps(factors), part);
+  _mm256_storeu_ps(estimates, estimate);
+  return (uint64_t)_mm256_movemask_ps(_mm256_cmp_ps(estimate, _mm256_set1_ps(query->limit), _CMP_LE_OQ));
+}
+
+LANE_INLINE uint64_t vec_estimate(vec_u16 of, const float *factors, const cpb_scan_query *query,
+                                  float *estimates) {
+  __m256i sums = (__m256i)of;
+  uint64_t low = estimate_eight(_mm256_castsi256_si128(sums), factors, query, estimates);
+  return low | estimate_eight(_mm256_extracti128_si256(sums, 1), factors + 8, query, estimates + 8) << 8;
+}
+
+#include "sketch/nibble_scan.inc"
+
+const cpb_sketch_loops cpb_sketch_avx2 = {choose_levels, scan_nibbles};

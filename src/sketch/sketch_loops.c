@@ -1,0 +1,107 @@
+/* The loops for vectors of 128 bits, the reference loops, and the choice of those to use. Except for NEON, processors with such
+ * vectors have no common instruction that looks up bytes. */
+#include <math.h>
+#include <string.h>
+
+#include "loop/lanes.h"
+#include "sketch/sketch_loops.h"
+
+LANE_INLINE lanes_f32 lanes_four(const float *p) {
+  vec_f32 x = vec_load_f32(p);
+  return (lanes_f32){{x, x, x, x}};
+}
+LANE_INLINE float sum_four(vec_f32 x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+LANE_INLINE float lanes_sum_f32(lanes_f32 x) {
+  return sum_four((x.part[0] + x.part[2]) + (x.part[1] + x.part[3]));
+}
+LANE_INLINE float lanes_largest(lanes_f32 x) {
+  vec_f32 four = vec_max_f32(vec_max_f32(x.part[0], x.part[1]), vec_max_f32(x.part[2], x.part[3]));
+  return fmaxf(fmaxf(four[0], four[1]), fmaxf(four[2], four[3]));
+}
+LANE_INLINE void lanes_fours(lanes_f32 x, float *to) {
+  EACH_VECTOR(k, VECTORS_f32) to[k] = sum_four(x.part[k]);
+}
+LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
+  float at[CPB_LEVELS_LANES];
+  lanes_store_f32(at, x);
+  word[0] = word[1] = 0;
+  for (size_t i = 0; i < CPB_LEVELS_LANES; i++) word[i / 8] |= (uint64_t)at[i] << 8 * (i % 8);
+}
+
+#include "sketch/levels_loop.inc"
+
+static unsigned sum_of(const cpb_nibble_scan *s, const uint8_t *codes, const uint8_t *tables, size_t row) {
+  unsigned sum = 0;
+  codes += cpb_scan_lane(row);
+  for (size_t j = 0; j < s->bytes; j++, tables += 32) {
+    unsigned byte = codes[j * CPB_SCAN_ROWS];
+    sum += (unsigned)tables[byte & 15] + tables[16 + (byte >> 4)];
+  }
+  return sum;
+}
+
+static void scan_plain(cpb_nibble_scan *s) {
+  for (size_t block = 0; block < s->blocks; block++) {
+    const uint8_t *codes = s->codes + block * s->bytes * CPB_SCAN_ROWS;
+    const float *size2 = s->factors + block * 2 * CPB_SCAN_ROWS, *f = size2 + CPB_SCAN_ROWS;
+    for (size_t q = 0; q < s->queries; q++) {
+      cpb_scan_query *query = &s->query[q];
+      float estimates[CPB_SCAN_ROWS];
+      uint64_t below = 0;
+      for (size_t i = 0; i < CPB_SCAN_ROWS; i++) {
+        float along = query->scale * (float)sum_of(s, codes, query->tables, i) + query->start;
+        estimates[i] = size2[i] - f[i] * along;
+        below |= (uint64_t)(estimates[i] <= query->limit) << i;
+      }
+      if (below != 0) query->limit = s->found(s->context, q, block, below, estimates);
+    }
+  }
+}
+
+static const cpb_sketch_loops plain = {choose_levels, scan_plain};
+
+#if defined(__aarch64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_V128)
+enum { VEC_U8 = 16, QUERIES_AT_ONCE = 4 };
+typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
+typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
+
+LANE_INLINE vec_u8 vec_table(const uint8_t *p) { return (vec_u8)vld1q_u8(p); }
+LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
+  return (vec_u8)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at);
+}
+
+LANE_INLINE uint64_t estimate_four(uint16x4_t sums, const float *factors, const cpb_scan_query *query,
+                                   float *estimates) {
+  float32x4_t along = vcvtq_f32_u32(vmovl_u16(sums));
+  along = vaddq_f32(vmulq_f32(vdupq_n_f32(query->scale), along), vdupq_n_f32(query->start));
+  float32x4_t estimate = vsubq_f32(vld1q_f32(factors), vmulq_f32(vld1q_f32(factors + CPB_SCAN_ROWS), along));
+  static const uint32_t bits[4] = {1, 2, 4, 8};
+  vst1q_f32(estimates, estimate);
+  return vaddvq_u32(vandq_u32(vcleq_f32(estimate, vdupq_n_f32(query->limit)), vld1q_u32(bits)));
+}
+
+LANE_INLINE uint64_t vec_estimate(vec_u16 sums, const float *factors, const cpb_scan_query *query,
+                                  float *estimates) {
+  uint16x8_t wide = (uint16x8_t)sums;
+  uint64_t low = estimate_four(vget_low_u16(wide), factors, query, estimates);
+  return low | estimate_four(vget_high_u16(wide), factors + 4, query, estimates + 4) << 4;
+}
+
+#include "sketch/nibble_scan.inc"
+
+static const cpb_sketch_loops v128 = {choose_levels, scan_nibbles};
+#endif
+
+const cpb_sketch_loops *cpb_sketch_loops_here(void) {
+  const char *name = cpb_loops_here()->name;
+  if (strcmp(name, "plain") == 0) return &plain;
+#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_AVX)
+  if (strcmp(name, "avx2") == 0) return &cpb_sketch_avx2;
+  if (strncmp(name, "avx512", 6) == 0 || strcmp(name, "amx") == 0) return &cpb_sketch_avx512;
+#endif
+#if defined(__aarch64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_V128)
+  return &v128;
+#else
+  return &plain;
+#endif
+}
