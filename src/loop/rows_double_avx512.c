@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX-512. */
 #include "loop/lanes_avx512.h"
 
-enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 2 };
+enum { FEW_LEAST = 2 };
 
 #include "loop/rows_double.h"
 
