@@ -132,6 +132,4 @@ static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
   layer_chunk_of((layer_kind){.wide = true}, line, d, start);
 }
 
-static void layer_fence(void) { lanes_fence(); }
-
 #endif
