@@ -427,18 +427,27 @@ cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t
   return status;
 }
 
-static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, const cpb_exec *exec,
-                                  cpb_error *error) {
-  cpb_status status = cpb_check_finite(x, "x", rounds->d, exec, error);
-  if (status != CPB_OK) return status;
-  double *row = malloc(rounds->d * sizeof *row);
-  if (row == NULL) return cpb_fail_memory(error, "%zu columns", rounds->d);
-  if (cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK) status = cpb_fail_memory(error, "a sample of rows");
+static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, cpb_error *error) {
+  size_t d = rounds->d;
+  double *low = malloc(2 * d * sizeof *low), *high = low + d, buffer[CPB_CHUNK];
+  cpb_status status = low == NULL ? cpb_fail_memory(error, "%zu columns", d) : CPB_OK;
+  for (size_t j = 0; j < 2 * d && status == CPB_OK; j++) low[j] = j < d ? INFINITY : -INFINITY;
   for (size_t i = 0; i < x.rows && status == CPB_OK; i++) {
-    cpb_scaled_row(rounds->loops, x, 0, i, row);
-    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen++ == 0, row, row, rounds->d);
+    bool finite = true;
+    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
+      size_t count = cpb_chunk_count(d, offset);
+      const double *chunk = cpb_row_chunk(rounds->loops, x, i, offset, count, buffer);
+      finite = rounds->loops->span(chunk, count, low + offset, high + offset) && finite;
+    }
+    if (!finite) status = cpb_fault_report(i, cpb_row_fault(rounds->loops, x, i), "x", error);
   }
-  free(row);
+  if (status == CPB_OK && cpb_ball_rounds_sample(rounds, x, ids) != CPB_OK)
+    status = cpb_fail_memory(error, "a sample of rows");
+  if (status == CPB_OK) {
+    cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, low, high, d);
+    rounds->rows_seen += x.rows;
+  }
+  free(low);
   return status;
 }
 
@@ -475,8 +484,7 @@ cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view x, cpb_row_i
   if (rounds == NULL) return cpb_fail_missing(error, "rounds");
   cpb_status status = cpb_check_view(x, "x", rounds->d, error);
   if (status != CPB_OK || x.rows == 0) return status;
-  return rounds->round == 0 ? look_at_columns(rounds, x, ids, exec, error)
-                            : gather(rounds, x, ids, exec, error);
+  return rounds->round == 0 ? look_at_columns(rounds, x, ids, error) : gather(rounds, x, ids, exec, error);
 }
 
 cpb_status cpb_ball_rounds_update_ids(cpb_ball_rounds *rounds, cpb_view rows, const uint64_t *ids,

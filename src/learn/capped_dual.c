@@ -36,14 +36,12 @@ typedef struct filling {
   cpb_ranked *parts; /* a row and, as its key, its multiplier */
 } filling;
 
-/* A column of the hull. */
 typedef struct hull_column {
   double *p;   /* sum of multiplier times p */
   double q;    /* sum of multiplier times |p|^2 */
   double size; /* magnitude of the numbers that were added, to which rounding errors are relative */
 } hull_column;
 
-/* The best filling at a point. */
 typedef struct best_filling {
   size_t edge; /* the row taken in part */
   double edge_weight, edge_score;
@@ -115,7 +113,6 @@ static inline bool is_before(cpb_ranked a, cpb_ranked b) {
   return a.key < b.key || (a.key == b.key && a.id < b.id);
 }
 
-/* Whether the present filling takes row i in full. */
 static inline bool capped_is_full(const solver *s, size_t i) {
   double score = s->score[i], edge = s->now.edge_score;
   return score > edge || (score == edge && i < s->now.edge);
@@ -444,7 +441,6 @@ static void capped_leave_decided(solver *s, const double *point) {
   set_rows(s, cpb_rows(copies, CPB_F64, count, s->d));
 }
 
-/* Makes all rows undecided again. */
 static void capped_take_all_back(solver *s) {
   cpb_memory_free(&s->kept);
   s->caps = NULL;
@@ -651,7 +647,6 @@ static cpb_status enter(solver *s, filling made, hull_column column, bool *bette
   return status;
 }
 
-/* Enters the present filling. */
 static cpb_status enter_filling(solver *s, bool *better) {
   size_t words = (s->dual->x.rows + 63) / 64;
   filling made = {.bits = malloc(words * sizeof *made.bits), .parts = malloc(sizeof *made.parts)};

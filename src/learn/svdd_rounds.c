@@ -62,7 +62,6 @@ static bool allocate(cpb_svdd_rounds *rounds) {
   return true;
 }
 
-/* Resets what was gathered. */
 static void clear(cpb_svdd_rounds *rounds) {
   cpb_svdd_gathered *got = &rounds->got;
   got->rows = 0;
@@ -311,12 +310,6 @@ static cpb_status round_init(round_sums *r, const cpb_svdd_rounds *rounds) {
   return status;
 }
 
-static void round_free(round_sums *r) {
-  cpb_working_set_free(&r->rows);
-  free(r->numbers);
-  cpb_hull_free(&r->hull);
-}
-
 /* ---- the filling and the upper bound ---- */
 
 typedef enum where { EDGE_BEYOND, EDGE_WITHIN, EDGE_BELOW } where;
@@ -539,7 +532,9 @@ cpb_status cpb_svdd_rounds_solve(cpb_svdd_rounds *rounds, bool *done, cpb_error 
     round_sums r;
     status = round_init(&r, rounds);
     if (status == CPB_OK) status = solve_round(rounds, &r);
-    round_free(&r);
+    cpb_working_set_free(&r.rows);
+    free(r.numbers);
+    cpb_hull_free(&r.hull);
     if (status != CPB_OK) status = cpb_fail_memory(error, "%d rows", (int)CPB_EDGE_ROWS);
   }
   if (status != CPB_OK) return status;

@@ -362,6 +362,7 @@ cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exe
   if (c == NULL) return cpb_fail_missing(error, "covariance");
   cpb_status status = cpb_check_view(rows, "rows", c->d, error);
   const cpb_loops *loops = cpb_loops_here();
+  size_t bytes = rows.stride * cpb_dtype_size(rows.dtype);
   for (size_t row = 0; row < rows.rows && status == CPB_OK; row++) {
     int fault = cpb_row_fault(loops, rows, row);
     if (fault != 0) {
@@ -371,7 +372,7 @@ cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exe
     status = make_room(c, exec, error);
     if (status != CPB_OK) break;
     double *to = c->row + c->held++ * c->wide;
-    loops->widen[rows.dtype](cpb_view_slice(rows, row, 1).data, c->d, to);
+    loops->widen[rows.dtype]((const char *)rows.data + row * bytes, c->d, to);
     to[c->d] = 1;
     c->rows++;
   }
