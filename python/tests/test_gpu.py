@@ -83,6 +83,27 @@ def test_the_fused_layer_is_one_after_the_other():
         torch.autograd.grad(layer(x.requires_grad_()).sum(), x, create_graph=True)[0].sum().backward()
 
 
+def test_the_fused_layer_with_other_types_and_strides():
+    torch.manual_seed(0)
+    x, layer = torch.randn(70, 40, device="cuda"), SphereCapLinear(40, 5, learnable=False).cuda()
+    layer.sphere.t.requires_grad_()  # in double
+    turned = SphereCapLinear(40, 5, learnable=False).cuda()
+    turned.load_state_dict(layer.state_dict())
+    turned.sphere.t.requires_grad_()
+    turned.caps.weight = torch.nn.Parameter(layer.caps.weight.detach().t().contiguous().t())
+    for other in (layer, turned):
+        own, y = [other.sphere.t, *other.parameters()], layer.caps(layer.sphere(x))
+        torch.testing.assert_close(other(x), y, rtol=1e-5, atol=1e-5)
+        wanted = torch.autograd.grad(y.square().sum(), [layer.sphere.t, *layer.parameters()])
+        for got, want, of in zip(torch.autograd.grad(other(x).square().sum(), own), wanted, own):
+            assert got.dtype == of.dtype
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-3)
+    assert layer(x[:0]).shape == (0, 5)
+    half = layer.half()
+    half(x.half()).sum().backward()
+    assert half.caps.weight.grad.dtype == torch.float16
+
+
 def test_rows_longer_than_a_kernel_has_them():
     x = torch.randn(3, 9000, device="cuda")
     t = torch.zeros((), device="cuda")

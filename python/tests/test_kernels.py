@@ -1,5 +1,7 @@
 """The Triton kernels of capball.torch by Triton's interpreter, on machines without a GPU (conftest.py turns it on)."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,33 @@ def test_other_shapes(monkeypatch, shape):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_caps(dtype):
     cases.check_caps(_caps, "cpu", dtype, 5, 3, 150)
+
+
+class Launcher:
+    """As Triton has it: a function behind one that adds arguments."""
+
+    def __init__(self, *added):
+        self.added, self.launch = added, lambda *given: given
+
+    def __call__(self, x, y, z, stream, function, *others):
+        return self.launch(x, y, z, stream, function, *self.added, *others)
+
+
+class Moved(Launcher):
+    def __call__(self, x, y, z, stream, function, *others):
+        return self.launch(stream, x, y, z, function, *self.added, *others)
+
+
+@pytest.mark.parametrize("run, direct", [
+    (Launcher(False, False, None, None), True), (Launcher(), True), (Launcher(False, bytearray(8)), False), (Moved(False), False),
+    (lambda *given: given, False)])
+def test_a_launch_has_the_arguments_that_triton_passes(run, direct):
+    """Whichever function is called; the one behind the launcher only if that one adds nothing but constants."""
+    compiled = types.SimpleNamespace(run=run, function=7, packed_metadata=(4, 1, 0))
+    launch, function, first, last = _kernels._launch_of(compiled, [1, 2], (3,))
+    assert (launch is not run) == direct
+    wanted = run(5, 1, 1, 9, 7, (4, 1, 0), None, None, None, 10, 20, 3)
+    assert launch(5, 1, 1, 9, function, *first, 10, 20, *last) == wanted
 
 
 @pytest.mark.parametrize("case", list(cases.sets_of_rows(260, 2, 9)), ids=lambda case: case[0])

@@ -5,9 +5,9 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,17 +20,15 @@ SETTINGS = {"0.1"}  # decimals in the text of claims that are settings, not resu
 
 
 def run(out):
-    asked = [sys.executable, "-m", "capball_paper", "--short", "--out", str(out)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return done, json.loads((out / "report.json").read_text(encoding="utf-8"))
+    code, said = forked.run(["capball_paper", "--short", "--out", out], out)
+    assert code == 0, said
+    return said, json.loads((out / "report.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("paper")
-    done, told = run(out)
-    return out, done, told
+    return out, *run(out)
 
 
 def numbers_of(told):
@@ -45,7 +43,7 @@ def unexplained(told):
 
 
 def test_first_line_estimates(report):
-    assert re.match(r"short run of \d+ experiments, \d+ steps: about .* left to do", report[1].stdout)
+    assert re.match(r"short run of \d+ experiments, \d+ steps: about .* left to do", report[1])
 
 
 def test_every_number_has_its_origin(report):
@@ -90,8 +88,8 @@ def test_page_needs_nothing_else(report):
 
 
 def test_second_run_does_nothing(report):
-    done, told = run(report[0])
-    assert "about 0 s" in done.stdout
+    said, told = run(report[0])
+    assert "about 0 s" in said
     assert told["claims"] == report[2]["claims"]
 
 

@@ -179,8 +179,7 @@ static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *l
   line->kept = range->kept[i % 2];
 }
 
-/* Writes row i, which has been summed; rows outside the safe range are handled separately. Returns its part of
- * dL/dt. */
+/* Writes row i, which has been summed, or handles it separately. Returns its part of dL/dt. */
 static double write_next(layer_job *job, layer_range *range, cpb_layer_line *line, size_t i) {
   layer_measure m = measured(job, line);
   cpb_layer_row row = cpb_layer_row_of(job->law, &m.sums, job->s);

@@ -109,8 +109,7 @@ cpb_status cpb_map_region(const cpb_map *map, const cpb_cap *cap, cpb_region *re
   return status;
 }
 
-/* Index of element (k, column) of a product's right side: panels of CPB_TILE_COLS columns whose rows are
- * contiguous, so that a panel is one run of memory. */
+/* Index of element (k, column) of a product's right side: panels of CPB_TILE_COLS columns, row by row. */
 static size_t panel_at(size_t d, size_t k, size_t column) {
   return column / CPB_TILE_COLS * CPB_TILE_COLS * d + k * CPB_TILE_COLS + column % CPB_TILE_COLS;
 }
@@ -313,8 +312,7 @@ static void fold_pole(cpb_map *map) {
     map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
-/* What a whitened map needs for blocks of rows: W and W^-1 in columns, and the map between them and the sphere,
- * which borrows from this one. */
+/* For blocks of rows: W and W^-1 in columns, and the map between them and the sphere, which borrows from this one. */
 static void make_blocks(cpb_map *map) {
   size_t d = map->options.d, room = d * cpb_whiten_stride(d);
   map->unwhiten_columns = map->whiten_columns + room;

@@ -35,8 +35,7 @@ static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t fi
     for (size_t i = 0; i < in.rows; i++) rows.one(&rows, i);
 }
 
-/* x + m for rows of W^-1 z, checking each against the range of the type: most are so short that all their elements
- * fit. */
+/* x + m for rows of W^-1 z; most are so short that all their elements fit the type. */
 static void store_unwhitened(const application *a, cpb_out out, size_t first, double *x) {
   const cpb_map *map = a->whiten;
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
@@ -82,12 +81,6 @@ static void apply_block(void *arg, size_t block, size_t first, size_t count) {
     atomic_store(&a->no_memory, true);
 }
 
-/* The loops implement T1 about a centre for which the result stays in range. */
-static bool has_loop(const cpb_map *map, cpb_dtype out) {
-  double most = out == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64;
-  return map->center_most <= most && map->pole == NULL && map->mirror == NULL;
-}
-
 /* Above this size the output does not stay in a cache anyway; non-temporal stores avoid reading it first. */
 static bool worth_streaming(cpb_view in, cpb_out out) {
   size_t in_bytes = in.rows * in.stride * cpb_dtype_size(in.dtype);
@@ -117,7 +110,11 @@ static void plan(application *a, bool stream) {
                           .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->wide},
                           .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
                           .careful = careful};
-  if (has_loop(rows->map, out.dtype)) a->loop = cpb_rows_of(rows->loops, &a->job);
+  /* the loops implement T1 about a centre for which the result stays in range */
+  bool in_range =
+      rows->map->center_most <= (out.dtype == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64);
+  if (in_range && rows->map->pole == NULL && rows->map->mirror == NULL)
+    a->loop = cpb_rows_of(rows->loops, &a->job);
 }
 
 /* Rows per block; the special loops process several ranges of a block at once, a whitening needs whole blocks. */

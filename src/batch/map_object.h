@@ -88,8 +88,7 @@ void cpb_whiten_columns(size_t d, const double *W, double *to);
 /* z <- x - m for the rows of a view, at most CPB_WHITEN_ROWS; m may be NULL. */
 void cpb_whiten_load(const cpb_loops *loops, cpb_view rows, const double *m, double *z);
 
-/* What to prefetch during a block: the rows of the next one, none after the last, and the memory of this one's
- * results. */
+/* What to prefetch during a block: the rows of the next one, and the memory of this one's results. */
 typedef struct cpb_whiten_soon {
   cpb_view read, written;
 } cpb_whiten_soon;

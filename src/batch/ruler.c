@@ -6,8 +6,7 @@
 #include "core/elementary.h"
 #include "geometry/vector.h"
 
-/* A sum of squares or products between these bounds has neither overflowed nor lost significant digits to
- * underflow. */
+/* Sums between these bounds have neither overflowed nor lost significant digits to underflow. */
 static bool in_range(double sum) { return sum > 1e-280 && sum < 1e280; }
 
 /* A sum of squares in one double, or, when that leaves its range, recomputed with an exponent. */

@@ -175,8 +175,7 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
 
 /* T7: the largest norm of rows. */
 
-/* Numbers >= 0 are ordered as their bits are, and a maximum does not depend on the order of its terms: one atomic
- * word is enough for any number of threads. */
+/* Numbers >= 0 are ordered as their bits are: one atomic word is enough for any number of threads. */
 typedef struct norm_job {
   cpb_ruler ruler;
   _Atomic uint64_t largest;
@@ -209,13 +208,15 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   return status;
 }
 
-static int fault_of(void *rows, size_t row) {
-  return cpb_row_fault(cpb_loops_here(), *(const cpb_view *)rows, row);
+static int fault_of(void *arg, size_t row) {
+  const cpb_ruler *ruler = arg;
+  return cpb_row_fault(ruler->loops, ruler->x, row);
 }
 
 cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
                             cpb_error *error) {
   cpb_status status = cpb_check_view(rows, name, cols, error);
   if (status != CPB_OK) return status;
-  return cpb_rows_run(rows.rows, cols, fault_of, &rows, name, exec, error);
+  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = rows};
+  return cpb_rows_run(rows.rows, cols, fault_of, &ruler, name, exec, error);
 }

@@ -1,8 +1,9 @@
-/* T1 T2 T6 T7 T9 T13: fits a map to rows. */
+/* T1 T2 T6 T7 T9 T13: fits a map or another transform to rows. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "capball/transform.h"
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
@@ -316,20 +317,17 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
   return status;
 }
 
-static cpb_status check_gathered(const fitting *f, cpb_error *error) {
-  if (f->o.spherical || f->o.whiten || f->o.centring != CPB_CENTRE_MEAN)
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
-                    "statistics support no whitening, no direction and no centre other than the mean");
-  return f->p.norms ? cpb_check_norms(&f->facts, f->o.goal, error) : CPB_OK;
-}
-
 cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit_options *options,
                                    cpb_map **map, cpb_map_fit_report *report, const cpb_exec *exec,
                                    cpb_error *error) {
   fitting f;
   cpb_status status = begin(&f, options, map, error);
   if (status == CPB_OK) status = cpb_gathered(statistics, &f.facts, error);
-  if (status == CPB_OK) status = check_gathered(&f, error);
+  if (status != CPB_OK) return status;
+  if (f.o.spherical || f.o.whiten || f.o.centring != CPB_CENTRE_MEAN)
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "options",
+                    "statistics support no whitening, no direction and no centre other than the mean");
+  status = f.p.norms ? cpb_check_norms(&f.facts, f.o.goal, error) : CPB_OK;
   if (status != CPB_OK) return status;
   f.passes.exec = exec;
   f.d = f.facts.sample.cols;
@@ -339,5 +337,61 @@ cpb_status cpb_map_from_statistics(cpb_statistics *statistics, const cpb_map_fit
   f.report.rows = f.facts.rows;
   f.report.bad_rows = f.facts.nan_rows + f.facts.inf_rows;
   give_report(&f, status, report);
+  return status;
+}
+
+/* ---- transforms ---- */
+
+static cpb_status find_largest(cpb_passes *passes, const char *name, cpb_transform_options *options,
+                               cpb_error *error) {
+  cpb_norm_fit norms;
+  cpb_status status = cpb_norm_fit_run(&norms, options->center, NULL, passes, error);
+  if (norms.sketch.count > 0) options->max_norm = norms.sketch.moments.high[0];
+  cpb_norm_fit_free(&norms);
+  if (status == CPB_OK && !(options->max_norm > 0))
+    return cpb_fail(error, CPB_WHY_NO_SCALE, "base", "the largest norm%s is %g, no scale for transform %s",
+                    options->center != NULL ? " about the mean" : "", options->max_norm, name);
+  return status;
+}
+
+/* Centred at the mean, with the mean norm as scale. */
+static cpb_status fit_sphere(cpb_source *base, bool skip_bad, cpb_transform **transform, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_map_fit_options options;
+  cpb_map *map = NULL;
+  cpb_map_fit_options_init(&options, sizeof options);
+  options.skip_bad = skip_bad;
+  cpb_status status = cpb_map_fit(base, &options, &map, NULL, exec, error);
+  if (status == CPB_OK) status = cpb_transform_of_map(map, transform, error);
+  cpb_map_free(map);
+  return status;
+}
+
+cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool skip_bad,
+                             cpb_transform **transform, const cpb_exec *exec, cpb_error *error) {
+  cpb_passes passes;
+  cpb_statistics *statistics = NULL; /* owns the centre */
+  cpb_transform_options options;
+  cpb_transform_facts facts = cpb_transform_about(kind);
+  if (transform == NULL) return cpb_fail_missing(error, "transform");
+  *transform = NULL;
+  if (kind == CPB_TRANSFORM_SPHERE) return fit_sphere(base, skip_bad, transform, exec, error);
+  cpb_status status =
+      cpb_passes_init(&passes, base, (unsigned)facts.centred + (unsigned)facts.bounded, exec, error);
+  if (status != CPB_OK) return status;
+  passes.skip_bad = skip_bad;
+  cpb_transform_options_init(&options, sizeof options);
+  options.kind = kind;
+  options.d = base->cols;
+  options.columns = cpb_source_names(base);
+  if (facts.centred) {
+    cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
+    cpb_statistics_result found;
+    status = cpb_gather_columns(&passes, &gathering, &statistics, &found, error);
+    if (status == CPB_OK) options.center = found.mean;
+  }
+  if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);
+  if (status == CPB_OK) status = cpb_transform_new(&options, transform, error);
+  cpb_statistics_free(statistics);
   return status;
 }

@@ -8,7 +8,6 @@
 #include "core/column_names.h"
 #include "core/fail.h"
 #include "core/memory.h"
-#include "core/rows.h"
 #include "core/sized.h"
 #include "loop/chunk.h"
 #include "learn/piece_rounds.h"

@@ -44,11 +44,6 @@ static cpb_status look_norms(void *arg, const cpb_slot *slot, cpb_first_fault *f
   return CPB_OK;
 }
 
-static void count_bad(cpb_norm_fit *fit, uint64_t row, double norm) {
-  if (fit->nan_rows + fit->inf_rows == 0) fit->first_bad = row;
-  *(isnan(norm) ? &fit->nan_rows : &fit->inf_rows) += 1;
-}
-
 static cpb_status gather_norms(void *arg, const cpb_slot *slot, cpb_error *error) {
   const norm_pass *p = arg;
   cpb_norm_fit *fit = p->fit;
@@ -57,8 +52,10 @@ static cpb_status gather_norms(void *arg, const cpb_slot *slot, cpb_error *error
   for (size_t i = 0; i < slot->rows.rows; i++)
     if (isfinite(norms[i]))
       norms[good++] = norms[i];
-    else if (p->take == NULL)
-      count_bad(fit, slot->first + i, norms[i]);
+    else if (p->take == NULL) {
+      if (fit->nan_rows + fit->inf_rows == 0) fit->first_bad = slot->first + i;
+      *(isnan(norms[i]) ? &fit->nan_rows : &fit->inf_rows) += 1;
+    }
   if (p->take != NULL) {
     p->take(p->arg, norms, good);
     return CPB_OK;

@@ -57,12 +57,6 @@ typedef struct wave {
   cpb_error errors[CPB_PASS_SLOTS];
 } wave;
 
-static size_t block_rows(const cpb_source *source, const cpb_pass *pass) {
-  size_t bytes = pass->block_bytes == 0 ? (size_t)1 << 18 : pass->block_bytes;
-  size_t rows = bytes / (source->cols * cpb_dtype_size(source->dtype));
-  return rows == 0 ? 1 : rows;
-}
-
 static void look_at_block(void *arg, size_t number, size_t first, size_t count) {
   wave *w = arg;
   cpb_slot *slot = &w->slots[number];
@@ -108,7 +102,6 @@ static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_erro
   return cpb_check_view(block, "a block of the source", source->cols, error);
 }
 
-/* Processes a block of the source in waves. */
 static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
                             cpb_error *error) {
   cpb_status status = check_block(passes->source, block, error);
@@ -136,7 +129,10 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
   const cpb_source *source = passes->source;
   uint64_t read = 0;
   cpb_memory memory = {0};
-  size_t rows = block_rows(source, pass), each = pass->per_row * rows + pass->more;
+  size_t bytes = pass->block_bytes == 0 ? (size_t)1 << 18 : pass->block_bytes;
+  size_t rows = bytes / (source->cols * cpb_dtype_size(source->dtype));
+  if (rows == 0) rows = 1;
+  size_t each = pass->per_row * rows + pass->more;
   wave *w = cpb_memory_zeros(&memory, 1, sizeof *w);
   double *room = cpb_memory_zeros(&memory, CPB_PASS_SLOTS * each, sizeof *room), *wide = NULL;
   if (is_wide(source->dtype))
@@ -231,7 +227,6 @@ static void keep(cpb_kept_source *kept, cpb_view block) {
   if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_kept_source_free(kept);
 }
 
-/* Switches to the cached rows. */
 static void become_view(cpb_kept_source *kept) {
   cpb_source *source = &kept->source;
   source->rows = kept->rows;

@@ -34,8 +34,7 @@ static inline double cpb_lift_dist2(double dist2, double xu, double yu, double w
   return dist2 + last * last;
 }
 
-/* |x^-y^|^2 = 4 s^2 D/(Qx Qy), without overflow for any finite arguments. Error <= 16u of itself. NaN when Qx or Qy
- * is inf. T8 */
+/* |x^-y^|^2 = 4 s^2 D/(Qx Qy), without overflow. Error <= 16u of itself. NaN when Qx or Qy is inf. T8 */
 static inline double cpb_embedded_dist2(double D, double Qx, double Qy, double s) {
   return 4 * cpb_square_ratio(s, D, Qx, Qy);
 }

@@ -1,5 +1,4 @@
-/* Laws of regions that the public headers do not offer one by one: T5 to T7, and the arithmetic and the checks that they
- * share with T3. */
+/* Laws of regions that the public headers do not offer one by one, and what they share: T3, T5 to T7. */
 #ifndef CPB_GEOMETRY_REGIONS_H
 #define CPB_GEOMETRY_REGIONS_H
 

@@ -13,8 +13,7 @@ typedef struct cpb_row_image {
 /* S at scale s of a row with square norm n and slope k; see cpb_row_in_range. */
 cpb_row_image cpb_embed_row(double n, double k, double w, double s);
 
-/* True when cpb_embed_row keeps all digits; otherwise scale z and s by a common power of two first,
- * which does not change the result. */
+/* True when cpb_embed_row keeps all digits; otherwise scale z and s by a common power of two first. */
 bool cpb_row_in_range(double n, double k, double s);
 
 /* x' = cpb_unembed_scale * (y+v)' for a unit row y with gap = |y+v|^2 > 0. */

@@ -82,8 +82,7 @@ static cpb_status check_metric(const cpb_region *region, const double *v, cpb_er
   return CPB_OK;
 }
 
-/* p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, sigma = s sqrt(1-<n,u>^2)/D for a unit normal n; any
- * other length is divided out. */
+/* p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, sigma = s sqrt(1-<n,u>^2)/D for the unit normal n. */
 static cpb_status cap_of_halfspace(const cpb_region *region, double s, const double *v, cpb_cap *cap,
                                    cpb_error *error) {
   size_t d = region->d;
@@ -100,8 +99,7 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   return cpb_fail_halfspace(error, h, s);
 }
 
-/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, in the hyperplane orthogonal to v; t is built in the
- * memory of p. */
+/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, orthogonal to v; t is built in the memory of p. */
 static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
                               cpb_cap *cap, cpb_error *error) {
   size_t d = region->d;

@@ -85,9 +85,10 @@ static four_words load_words(const int8_t *codes) {
   return words ^ 0x80808080;
 }
 
-static void place_square(const int8_t *const line[SIDE], size_t offset, uint8_t *to) {
-  four_words a = load_words(line[0] + offset), b = load_words(line[1] + offset);
-  four_words c = load_words(line[2] + offset), d = load_words(line[3] + offset);
+/* Of the lines of SIDE rows, one after the other. */
+static void place_square(const int8_t *lines, uint8_t *to) {
+  four_words a = load_words(lines), b = load_words(lines + CPB_BYTES_LINE);
+  four_words c = load_words(lines + 2 * CPB_BYTES_LINE), d = load_words(lines + 3 * CPB_BYTES_LINE);
   four_words ab = WORDS_OF(a, b, 0, 4, 1, 5), ab_high = WORDS_OF(a, b, 2, 6, 3, 7);
   four_words cd = WORDS_OF(c, d, 0, 4, 1, 5), cd_high = WORDS_OF(c, d, 2, 6, 3, 7);
   four_words word[SIDE] = {WORDS_OF(ab, cd, 0, 1, 4, 5), WORDS_OF(ab, cd, 2, 3, 6, 7),
@@ -97,31 +98,34 @@ static void place_square(const int8_t *const line[SIDE], size_t offset, uint8_t 
 
 /* Words [from, words) of the line of one row. */
 static void place_words(const int8_t *line, size_t from, size_t words, uint8_t *to) {
-  for (size_t i = from * CPB_BYTES_WORD; i < words * CPB_BYTES_WORD; i++)
-    to[i / CPB_BYTES_WORD * STRIDE + i % CPB_BYTES_WORD] = (uint8_t)(line[i] + 128);
-}
-
-/* The lines of `rows` rows from row `at` on, at most SIDE. */
-static void place_lines(const cpb_byte_filter *byte_filter, size_t at, size_t rows, size_t from,
-                        uint8_t *to) {
-  const int8_t *line[SIDE];
-  size_t words = byte_filter->words - from < LINE_WORDS ? byte_filter->words - from : LINE_WORDS, whole = 0;
-  for (size_t i = 0; i < rows; i++)
-    line[i] = byte_filter->codes + cpb_bytes_at(byte_filter->words, at + i, from * CPB_BYTES_WORD);
-  for (; rows == SIDE && whole + SIDE <= words; whole += SIDE)
-    place_square(line, whole * CPB_BYTES_WORD, to + whole * STRIDE);
-  for (size_t i = 0; i < rows; i++) place_words(line[i], whole, words, to + i * CPB_BYTES_WORD);
+  for (size_t i = from; i < words; i++) {
+    uint32_t word;
+    memcpy(&word, line + i * CPB_BYTES_WORD, sizeof word);
+    word ^= 0x80808080;
+    memcpy(to + i * STRIDE, &word, sizeof word);
+  }
 }
 
 /* A line of words at a time, of all rows: both sides stay in the first cache. The panel is in new memory, of which the
  * next lines are fetched. */
 static void place_rows(const cpb_byte_filter *byte_filter, size_t count, uint8_t *panel) {
-  for (size_t from = 0; from < byte_filter->words; from += LINE_WORDS, panel += LINE_WORDS * STRIDE)
+  const int8_t *lines = byte_filter->codes;
+  for (size_t left = byte_filter->words; left > 0;
+       lines += byte_filter->group * CPB_BYTES_LINE, panel += LINE_WORDS * STRIDE) {
+    size_t words = left < LINE_WORDS ? left : LINE_WORDS;
+    left -= words;
     for (size_t i = 0; i < count; i += SIDE) {
+      size_t rows = count - i < SIDE ? count - i : SIDE, whole = 0;
+      const int8_t *from = lines + i * CPB_BYTES_LINE;
+      uint8_t *to = panel + i * CPB_BYTES_WORD;
       for (size_t j = 0; j < SIDE; j++)
         __builtin_prefetch(panel + LINE_WORDS * STRIDE + (i + j) * CPB_BYTES_LINE, 1);
-      place_lines(byte_filter, i, count - i < SIDE ? count - i : SIDE, from, panel + i * CPB_BYTES_WORD);
+      for (; rows == SIDE && whole + SIDE <= words; whole += SIDE)
+        place_square(from + whole * CPB_BYTES_WORD, to + whole * STRIDE);
+      for (size_t j = 0; j < rows; j++)
+        place_words(from + j * CPB_BYTES_LINE, whole, words, to + j * CPB_BYTES_WORD);
     }
+  }
 }
 
 static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_block *block, size_t panel) {

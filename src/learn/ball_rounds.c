@@ -28,6 +28,22 @@ static cpb_status check_options(const cpb_ball_options *options, cpb_error *erro
   return CPB_OK;
 }
 
+static bool allocate(cpb_ball_rounds *rounds, size_t d, const cpb_loops *loops) {
+  cpb_memory *m = &rounds->memory;
+  *rounds = (cpb_ball_rounds){.loops = loops, .d = d, .set.d = d, .staged.d = d, .best.radius = INFINITY};
+  if (d > SIZE_MAX / 6 || cpb_hull_init(&rounds->hull, loops, d, 1) != CPB_OK) return false;
+  rounds->multiplier = cpb_memory_take(m, d + 1, sizeof *rounds->multiplier);
+  rounds->support_row = cpb_memory_take(m, d + 1, sizeof *rounds->support_row);
+  double *numbers = rounds->origin = cpb_memory_zeros(m, 6 * d, sizeof *numbers);
+  if (m->failed) return false;
+  rounds->point = numbers + d;
+  rounds->center = numbers + 2 * d;
+  rounds->low = numbers + 3 * d;
+  rounds->high = numbers + 4 * d;
+  rounds->best.center = numbers + 5 * d;
+  return true;
+}
+
 cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball_rounds **rounds,
                                cpb_error *error) {
   cpb_ball_options taken = defaults, *options = &taken;
@@ -38,25 +54,13 @@ cpb_status cpb_ball_rounds_new(size_t d, const cpb_ball_options *given, cpb_ball
   if (status == CPB_OK && d == 0) status = cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   if (status != CPB_OK) return status;
   cpb_ball_rounds *made = calloc(1, sizeof *made);
-  if (made != NULL) {
-    *made =
-        (cpb_ball_rounds){.loops = cpb_loops_here(), .d = d, .options = *options, .set.d = d, .staged.d = d};
-    cpb_memory *m = &made->memory;
-    made->origin = d > SIZE_MAX / 6 ? NULL : cpb_memory_zeros(m, 6 * d, sizeof *made->origin);
-    made->multiplier = cpb_memory_take(m, d + 1, sizeof *made->multiplier);
-    made->support_row = cpb_memory_take(m, d + 1, sizeof *made->support_row);
-    if (made->origin != NULL && !m->failed && cpb_hull_init(&made->hull, made->loops, d, 1) == CPB_OK) {
-      made->point = made->origin + d;
-      made->center = made->origin + 2 * d;
-      made->low = made->origin + 3 * d;
-      made->high = made->origin + 4 * d;
-      made->best = (cpb_best_ball){.center = made->origin + 5 * d, .radius = INFINITY};
-      *rounds = made;
-      return CPB_OK;
-    }
+  if (made == NULL || !allocate(made, d, cpb_loops_here())) {
+    cpb_ball_rounds_free(made);
+    return cpb_fail_memory(error, "ball rounds of dimension %zu", d);
   }
-  cpb_ball_rounds_free(made);
-  return cpb_fail_memory(error, "ball rounds of dimension %zu", d);
+  made->options = *options;
+  *rounds = made;
+  return CPB_OK;
 }
 
 void cpb_ball_rounds_free(cpb_ball_rounds *rounds) {
@@ -141,8 +145,7 @@ static void meet_unusable(read_job *job, size_t row) {
     atomic_store(&job->out_of_range, true);
 }
 
-/* This many rows are at least as far as `cut`: nearer ones are not needed. When a block notices does not affect
- * the result. */
+/* Nearer rows than `cut` are not needed. When a block notices does not affect the result. */
 static void raise_cut(read_job *job, double cut) {
   double known = atomic_load_explicit(&job->cut, memory_order_relaxed);
   while (known < cut && !atomic_compare_exchange_weak(&job->cut, &known, cut)) {
@@ -170,8 +173,7 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   job->largest2[block] = largest;
 }
 
-/* Collects the farthest rows of all blocks in far[0..]; returns how many. Overwrites the heap of the
- * first block, whose rows are handled first. */
+/* Collects the farthest rows of all blocks in far[0..], the heap of the first block; returns how many. */
 static size_t join_blocks(read_job *job, size_t blocks) {
   size_t held = 0;
   for (size_t block = 0; block < blocks; block++)
@@ -405,8 +407,7 @@ static bool has_safe_squares(cpb_ball_rounds *rounds) {
   return *largest2 > 1 / safe2 && *largest2 < safe2;
 }
 
-/* Where the ball of the sample is cheap compared to a read, its centre is a better start: for points near a sphere
- * it saves reads. */
+/* Where the ball of the sample is cheap compared to a read, its centre is a better start. */
 cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error) {
   cpb_status status = cpb_working_set_join(&rounds->set, &rounds->staged, false);
   if (status != CPB_OK) return cpb_fail_memory(error, "a sample of rows");

@@ -18,15 +18,9 @@
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 
-enum {
-  CAPPED_BLOCK = 4096,
-  GROUP = 64, /* rows per partial sum, which keeps the error of long sums small */
-  MOST_DECISIONS = 64,
-  STALLS = 3,
-  MARGIN_FROM = 12, /* iterations */
-  MARGIN_ROWS = 512,
-  MARGIN_MOST = 4096
-};
+enum { CAPPED_BLOCK = 4096, MOST_DECISIONS = 64, STALLS = 3 };
+enum { MARGIN_FROM = 12, MARGIN_ROWS = 512, MARGIN_MOST = 4096 }; /* from this iteration on, this many rows */
+enum { GROUP = 64 }; /* rows per partial sum, which keeps the error of long sums small */
 
 /* A sum of caps: a count where all are equal. */
 typedef struct cap_sum {
@@ -387,15 +381,6 @@ static bool note_decision(solver *s, const double *point, double slack) {
   double *kept = room ? cpb_memory_copy(&s->memory, point, s->d, sizeof *kept) : NULL;
   if (kept != NULL) s->decisions[s->decision_count++] = (decision){kept, slack};
   return kept != NULL;
-}
-
-/* Whether all decisions hold at the point. */
-static bool capped_decisions_hold(const solver *s, const double *point) {
-  for (size_t k = 0; k < s->decision_count; k++)
-    if (!(2 * sqrt(s->dual->loops->dist2(point, s->decisions[k].point, s->d)) * (1 + 1e-9) <
-          s->decisions[k].slack))
-      return false;
-  return true;
 }
 
 /* Sums of the rows that become permanently full: rows in groups, groups in blocks. */
@@ -770,7 +755,12 @@ static cpb_status iterate(solver *s, double *point, bool *done, bool *better) {
 
 /* The best point must be checked against all rows if those left out may matter there. */
 static bool must_look_again(solver *s, double *point) {
-  if (capped_decisions_hold(s, s->dual->point)) return false;
+  bool hold = true;
+  for (size_t k = 0; k < s->decision_count; k++) {
+    double moved = sqrt(s->dual->loops->dist2(s->dual->point, s->decisions[k].point, s->d));
+    hold &= 2 * moved * (1 + 1e-9) < s->decisions[k].slack;
+  }
+  if (hold) return false;
   capped_take_all_back(s);
   s->dual->upper = INFINITY;
   memcpy(point, s->dual->point, s->d * sizeof *point);

@@ -4,8 +4,7 @@
 
 #include "loop/chunk.h"
 
-/* dist2[i] = |2^-exponent x_(first+i) - c|^2. Exponents other than 0 are for data whose squares leave the range of
- * double. */
+/* dist2[i] = |2^-exponent x_(first+i) - c|^2; an exponent is for data whose squares leave the range of double. */
 void cpb_dist2_of_rows(const cpb_loops *loops, cpb_view x, int exponent, size_t first, size_t count,
                        const double *c, double *dist2);
 
@@ -38,8 +37,7 @@ static inline void cpb_add_row(const cpb_loops *loops, cpb_view x, size_t i, dou
 /* center = origin + point, d doubles that are also doubles in the unit of the data. */
 void cpb_set_center(const double *origin, const double *point, int exponent, size_t d, double *center);
 
-/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow, where no double says as much as
- * the gap. */
+/* A lower bound x 2^exponent, rounded down where it is subnormal; NaN on overflow. */
 double cpb_lower_in_unit(double x, int exponent);
 
 #endif

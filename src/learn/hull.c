@@ -8,8 +8,7 @@
 #include "core/elementary.h"
 #include "core/memory.h"
 
-/* A column whose distance from the span of the others is below this share of its length is treated as dependent:
- * it is exchanged for one of them instead of joining them. */
+/* A column nearer to the span of the others than this share of its length is exchanged for one of them. */
 static const double DEPENDENT = 1e-9;
 
 enum { REFINEMENTS = 3 };
@@ -218,16 +217,12 @@ static double step_to_optimum(const cpb_hull *hull, double *step) {
   return largest;
 }
 
-/* How far a weight can move along its step. */
-static double room_along(double weight, double cap, double step) {
-  return step < 0 ? weight / -step : step > 0 ? fmax(0, cap - weight) / step : INFINITY;
-}
-
 /* The largest t <= limit with 0 <= weight + t step <= cap, and the column that stops it (count: none). */
 static double farthest_step(const cpb_hull *hull, const double *step, double limit, size_t *stopper) {
   *stopper = hull->count;
   for (size_t k = 0; k < hull->count; k++) {
-    double room = room_along(hull->column[k].weight, hull->column[k].cap, step[k]);
+    double weight = hull->column[k].weight, cap = hull->column[k].cap;
+    double room = step[k] < 0 ? weight / -step[k] : step[k] > 0 ? fmax(0, cap - weight) / step[k] : INFINITY;
     if (room < limit) {
       limit = room;
       *stopper = k;

@@ -58,8 +58,7 @@ void cpb_hull_free(cpb_hull *hull);
  * (perhaps the new one). *better: the value grew. p is copied. */
 cpb_status cpb_hull_enter(cpb_hull *hull, const double *p, double q, uint64_t tag, bool *better);
 
-/* The same for a column with a cap, and with an initial weight: 0, or the cap when it comes from `full`; any part
- * of it for the first column. */
+/* The same with a cap, and an initial weight: 0, the cap when it comes from `full`, or any for the first column. */
 cpb_status cpb_hull_enter_capped(cpb_hull *hull, const double *p, cpb_hull_column column, bool *better);
 
 /* A lower bound of the exact value of these weights, for columns with q = |p|^2 or a mean of such: `value` minus
@@ -71,8 +70,7 @@ double cpb_hull_lower(const cpb_hull *hull);
  * unit_error is the error of one such sum relative to its size. */
 double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows);
 
-/* That unit_error, for rows of d columns: chains of additions, of a score over the columns of the data, and of a
- * sum over groups and this many blocks of rows. */
+/* That unit_error, for rows of d columns: chains of additions over columns, groups and this many blocks of rows. */
 double cpb_sum_error(size_t d, size_t blocks);
 
 #endif

@@ -374,7 +374,7 @@ static void rank_labels(const cpb_ranked *all, size_t n, cpb_ranking *r) {
   size_t found = 0, ordinary = n - r->outliers;
   for (size_t first = 0, end; first < n; first = end) {
     size_t here = 0;
-    for (end = first; end < n && all[end].key == all[first].key; end++) here += all[end].id;
+    for (end = first; end < n && all[end].key == all[first].key; end++) here += (size_t)all[end].id;
     size_t others = end - first - here;
     double ordinary_before = (double)(first - found);
     below += (double)here * ((double)ordinary - ordinary_before - 0.5 * (double)others);

@@ -203,8 +203,7 @@ static cpb_status kernel_round(embedded_rows *e, cpb_paper_kernel_fit *fit, doub
   return CPB_OK;
 }
 
-/* Where the centre has converged it is the mean of the support weighted by a times rise. In this form, rows from
- * earlier steps have no part in it. */
+/* A converged centre is the mean of the support weighted by a times rise, without rows from earlier steps. */
 static void write_center(const embedded_rows *e) {
   double sum = e->rows->loops->dot(e->a, e->rise, e->n);
   for (size_t i = 0; i < e->n; i++) e->center[i] = e->a[i] * e->rise[i] / sum;

@@ -22,8 +22,7 @@ cpb_status cpb_paper_cap_step(const cpb_working_set *set, const cpb_loops *loops
 cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
                                    double *multiplier, double *lower2, size_t *steps);
 
-/* SVDD. dual->point: a start, then the centre (relative to origin); *radius of the last ball; *settled: the centre
- * converged within 50 rounds. paper: one C for all. Multipliers, if requested, are those of the last SVM. */
+/* SVDD. dual->point: a start, then the centre; *settled: it converged within 50 rounds; paper: one C for all. */
 cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
                              double *radius);
 

@@ -1,5 +1,4 @@
-/* Shared by rounds over pieces of the data: row ids, column extremes, and the properties in
- * which two pieces must agree. */
+/* Rounds over pieces of the data: the states of both kinds, and what they share. */
 #ifndef CPB_LEARN_PIECE_ROUNDS_H
 #define CPB_LEARN_PIECE_ROUNDS_H
 
@@ -17,8 +16,7 @@
 
 enum { CPB_SAFE_EXPONENT = 250 }; /* sums of squares of numbers up to 2^this are safe in double */
 
-/* Widens the extremes of d columns by those of more rows; `first`: there were none before. 0 is never -0: the
- * order of arrival must not show. */
+/* Widens the extremes of d columns by those of more rows; `first`: there were none before. 0 is never -0. */
 void cpb_columns_widen(double *low, double *high, bool first, const double *more_low, const double *more_high,
                        size_t d);
 
@@ -47,8 +45,7 @@ cpb_status cpb_fail_round_no_ball(cpb_error *error);
 
 cpb_status cpb_svdd_check_options(const cpb_svdd_options *options, cpb_error *error);
 
-/* nu n >= 1: below that nu has no effect, the result is the enclosing ball. Weights may have any unit, down to 0,
- * so for them this is not a sign of a mistake. */
+/* nu n >= 1: below that nu has no effect. Weights may have any unit, so with them it is not checked. */
 cpb_status cpb_svdd_check_share(const cpb_svdd_options *options, size_t rows, cpb_error *error);
 
 /* (upper - lower)/upper of an SVDD, 0 for upper 0; first brings *lower into 0 .. upper. */
@@ -63,8 +60,7 @@ cpb_status cpb_fail_weights_zero(cpb_error *error, size_t count);
 cpb_status cpb_ball_rounds_update(cpb_ball_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const cpb_exec *exec, cpb_error *error);
 
-/** The best ball so far, with ids as the rows of its support. report->passes counts rounds; its seconds are 0.
- *  EINVAL before the second round has ended. */
+/* The best ball so far, with ids as the rows of its support, and rounds as passes. EINVAL before round 2. */
 cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out,
                                 cpb_ball_report *report, cpb_error *error);
 
@@ -72,24 +68,20 @@ cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_ou
 cpb_status cpb_svdd_rounds_update(cpb_svdd_rounds *rounds, cpb_view rows, cpb_row_ids ids,
                                   const double *weights, const cpb_exec *exec, cpb_error *error);
 
-/** The best ball so far and its bounds; seconds and support are 0, iterations are rounds. EINVAL before the
- *  second round has ended.
- *  center   d coordinates, owned by the caller */
+/* The best ball so far and its bounds, with rounds as iterations. EINVAL before round 2. */
 cpb_status cpb_svdd_rounds_ball(const cpb_svdd_rounds *rounds, double *center, cpb_svdd_report *report,
                                 cpb_error *error);
 
 /* ---- T10 for rows that are read from a source. ---- */
 
-/** cpb_enclosing_ball, to the last bit, for rows that do not fit in memory: reads the source once per pass, and once before
- *  if its rows are not in memory.                                                               T10 */
+/* cpb_enclosing_ball, to the last bit, for rows that do not fit in memory: reads the source once per pass. T10 */
 cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options *options,
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error);
 
 /* ---- Quantiles of the scores of a model. ---- */
 
-/** `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores.
- *  quantiles  count numbers, owned by the caller */
+/* `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores. */
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
 
 /* ---- The states of both kinds. ---- */
@@ -127,8 +119,7 @@ struct cpb_ball_rounds {
   cpb_memory memory;
 };
 
-/* One read about the present centre: stages the farthest rows. *out_of_range: some row is out of the range of the
- * unit, and nothing was staged. */
+/* Reads about the present centre and stages the farthest rows; nothing if some row is out of the unit's range. */
 cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
                                 const cpb_exec *exec, cpb_error *error);
 

@@ -46,8 +46,7 @@ static double of_rows(const cpb_loops *loops, double (*fold)(const double *, con
   return sum;
 }
 
-/* gamma |x-y|^2 where |x-y|^2 alone is not a normal double: half of every difference times twice the root of
- * gamma. */
+/* gamma |x-y|^2 where |x-y|^2 alone is not a normal double: by halves and twice the root of gamma. */
 static double scaled_dist2(double gamma, cpb_view x, size_t i, cpb_view y, size_t j) {
   double root = 2 * sqrt(gamma), sum = 0;
   for (size_t k = 0; k < x.cols; k++) {
@@ -267,8 +266,7 @@ static void edge_of_free_rows(cpb_smo *m) {
   if (weight > 0) m->edge = sum / weight;
 }
 
-/* Subtracts what the sums over the support, and the products over the columns before them, can have added to
- * `lower`. */
+/* Subtracts what rounding of sums and products can have added to `lower`. */
 static void take_rounding_off(cpb_smo *m) {
   double size = 0, support = 0;
   for (size_t i = 0; i < m->n; i++) {

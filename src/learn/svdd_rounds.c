@@ -433,9 +433,8 @@ static void keep_columns(cpb_svdd_rounds *rounds, const cpb_hull *hull) {
 
 /* Where the bin at a given distance from the edge begins. */
 static double bin_begin(const cpb_svdd_rounds *rounds, int at) {
-  return at <= 0
-             ? 0
-             : ldexp(0.5 + 0.5 * (at % PER_OCTAVE) / PER_OCTAVE, at / PER_OCTAVE - 96 + rounds->ask.octave);
+  if (at <= 0) return 0;
+  return ldexp(0.5 + 0.5 * (at % PER_OCTAVE) / PER_OCTAVE, at / PER_OCTAVE - 96 + rounds->ask.octave);
 }
 
 /* The squared distance beyond which the share nu of the weight lies, within the resolution of the bins. */

@@ -50,12 +50,10 @@ static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
 }
 
 static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
-  bool out_of_range = false;
+  cpb_row_ids ids = {NULL, r->rows};
   cpb_status status = r->out_of_range ? CPB_OK : cpb_check_view(block, "x", r->rounds->d, error);
   if (status == CPB_OK && !r->out_of_range)
-    status =
-        cpb_ball_rounds_read(r->rounds, block, (cpb_row_ids){NULL, r->rows}, &out_of_range, r->exec, error);
-  r->out_of_range |= out_of_range;
+    status = cpb_ball_rounds_read(r->rounds, block, ids, &r->out_of_range, r->exec, error);
   r->rounds->rows_seen += block.rows;
   return status;
 }

@@ -86,16 +86,6 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
   return status;
 }
 
-static cpb_status check_call(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *options,
-                             cpb_error *error) {
-  cpb_status status = cpb_check_kernel(kernel, error);
-  if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
-  if (status != CPB_OK) return status;
-  if (x.rows == 0 || x.cols == 0) return cpb_fail_no_ball(error, x.rows, x.cols);
-  status = cpb_svdd_check_options(options, error);
-  return status == CPB_OK ? cpb_svdd_check_share(options, x.rows, error) : status;
-}
-
 cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_options *given,
                            double *multipliers, double *norm2, cpb_svdd_report *report, const cpb_exec *exec,
                            cpb_error *error) {
@@ -107,7 +97,11 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   options->max_iterations = 1; /* not used */
-  if (status == CPB_OK) status = check_call(x, kernel, options, error);
+  if (status == CPB_OK) status = cpb_check_kernel(kernel, error);
+  if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
+  if (status == CPB_OK && (x.rows == 0 || x.cols == 0)) status = cpb_fail_no_ball(error, x.rows, x.cols);
+  if (status == CPB_OK) status = cpb_svdd_check_options(options, error);
+  if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;
   size_t n = x.rows;
   double *numbers = malloc(3 * n * sizeof *numbers), *cap = numbers, *a = numbers + 2 * n;

@@ -56,16 +56,7 @@ static cpb_status check_weights(const double *weights, size_t n, double *sum, cp
              : cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "weights", "the weights add up to more than a double");
 }
 
-static cpb_status check_rows(cpb_view x, cpb_error *error) {
-  cpb_status status = cpb_check_view(x, "x", x.cols, error);
-  if (status != CPB_OK) return status;
-  if (x.cols == 0) return cpb_fail_no_columns(error, "x");
-  if (x.rows == 0) return cpb_fail_no_ball(error, 0, x.cols);
-  return CPB_OK;
-}
-
-/* The rows of SVDD, in a unit in which their squares are normal doubles, with their mean. Rows of weight 0 are ignored and
- * never read. */
+/* The rows of SVDD, in a unit in which their squares are normal doubles. Rows of weight 0 are never read. */
 typedef struct svdd_rows {
   cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
   int exponent;   /* 0 unless squares of differences leave the safe range of double */
@@ -75,8 +66,7 @@ typedef struct svdd_rows {
 
 enum { BLOCK_ROWS = 4096 };
 
-/* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0 (weights NULL: all); INT_MIN when all
- * are 0. */
+/* The exponent of the largest |x_ij - origin_j| of rows with a weight > 0; INT_MIN when all are 0. */
 static int spread_exponent(cpb_view x, const double *weights, const double *origin) {
   int largest = INT_MIN;
   for (size_t i = 0; i < x.rows; i++)
@@ -276,7 +266,9 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_svdd_options", error);
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_svdd_report", error);
   if (status == CPB_OK) status = cpb_svdd_check_options(options, error);
-  if (status == CPB_OK) status = check_rows(x, error);
+  if (status == CPB_OK) status = cpb_check_view(x, "x", x.cols, error);
+  if (status == CPB_OK && x.cols == 0) status = cpb_fail_no_columns(error, "x");
+  if (status == CPB_OK && x.rows == 0) status = cpb_fail_no_ball(error, 0, x.cols);
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
   if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;

@@ -53,8 +53,7 @@ static inline bool cpb_working_set_wants(const cpb_working_set *set, double dist
   return !set->bounded || key < set->bound.key || (key == set->bound.key && id < set->bound.id);
 }
 
-/* Adds the rows of another set in descending order of dist2, then ascending tags. Without `repeats` every tag is added
- * once, if it is new. */
+/* Adds the rows of another set by descending dist2, then ascending tags; without `repeats` only new tags. */
 cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, bool repeats);
 
 /* The rows as bytes: the number of rows, and for each the arrays of the table, all of 8 bytes and the last of d. */

@@ -62,7 +62,7 @@ LANE_INLINE lanes_f64 layer_result(layer_kind kind, const cpb_layer_line *line, 
  * Where the beginning of the group is not carried, the row is written with ordinary stores. */
 typedef struct layer_way {
   bool carries, stream;
-  size_t phase;
+  row_phase phase;
   vec_f64 before;
 } layer_way;
 
@@ -75,9 +75,9 @@ LANE_INLINE char *layer_carried(layer_kind kind, cpb_layer_carry *carry, size_t 
 LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, size_t d) {
   layer_way way = {.carries = LANES_BYPASS && line->carry != NULL && line->out != NULL && d >= CPB_LANES};
   if (!way.carries) return way;
-  way.phase = group_phase(line->out, result_size(layer_results(kind)), VEC_F64);
-  way.stream = line->carry->bytes > 0 || way.phase == 0;
-  way.before = result_load(layer_results(kind), layer_carried(kind, line->carry, way.phase));
+  way.phase = row_phase_of(group_phase(line->out, result_size(layer_results(kind)), VEC_F64));
+  way.stream = line->carry->bytes > 0 || way.phase.begun == 0;
+  way.before = result_load(layer_results(kind), layer_carried(kind, line->carry, way.phase.begun));
   return way;
 }
 
@@ -85,8 +85,9 @@ LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, 
 LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_way *way, size_t i,
                            size_t length, lanes_f64 y) {
   const row_kind results = layer_results(kind);
-  write_line(results, (row_way){way->stream, true}, (char *)line->out + i * result_size(results), way->phase,
-             way->before, y, length);
+  write_line(results, (row_way){way->stream, true},
+             (char *)line->out + (i - (way->stream ? way->phase.begun : 0)) * result_size(results),
+             way->phase, way->before, y, length);
   if (way->carries) way->before = lanes_last_f64(way->before, y, length);
 }
 
@@ -94,7 +95,7 @@ LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_wa
  * carried. */
 LANE_INLINE void layer_save(layer_kind kind, const cpb_layer_line *line, const layer_way *way, size_t done,
                             bool whole) {
-  const size_t size = result_size(layer_results(kind)), carried = (way->phase + done) % VEC_F64;
+  const size_t size = result_size(layer_results(kind)), carried = (way->phase.begun + done) % VEC_F64;
   vec_write(!kind.wide, false, layer_carried(kind, line->carry, carried), way->before);
   line->carry->out = (char *)line->out + (done - carried) * size;
   if (way->stream || whole) line->carry->bytes = carried * size;
@@ -130,7 +131,5 @@ static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
 static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
   layer_chunk_of((layer_kind){.wide = true}, line, d, start);
 }
-
-static void layer_fence(void) { lanes_fence(); }
 
 #endif

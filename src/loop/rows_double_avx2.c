@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX2. */
 #include "loop/lanes_avx2.h"
 
-enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 3 };
+enum { FEW_LEAST = 3 };
 
 #include "loop/rows_double.h"
 
@@ -10,4 +10,4 @@ enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 3 };
 #include "loop/layer_rows.h"
 
 const cpb_rows_rule *const cpb_double_rules_avx2 = double_rules;
-const cpb_layer_loops cpb_layer_avx2 = {.real = {layer_f32, layer_f64}, .fence = layer_fence};
+const cpb_layer_loops cpb_layer_avx2 = {.real = {layer_f32, layer_f64}, .fence = lanes_fence};

@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX-512. */
 #include "loop/lanes_avx512.h"
 
-enum { BLOCK_DOUBLES = 15, BLOCK_ANY = 31, FEW_LEAST = 2 };
+enum { FEW_LEAST = 2 };
 
 #include "loop/rows_double.h"
 
@@ -16,4 +16,4 @@ static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
 
 const cpb_rows_rule *const cpb_double_rules_avx512 = double_rules;
 const cpb_layer_loops cpb_layer_avx512 = {
-    .real = {layer_f32, layer_f64}, .kept = layer_kept, .fence = layer_fence};
+    .real = {layer_f32, layer_f64}, .kept = layer_kept, .fence = lanes_fence};

@@ -15,4 +15,4 @@ static const cpb_rows_rule no_rules[] = {{.walk = NULL}};
 
 const cpb_rows_rule *const cpb_double_rules_v128 = no_rules;
 #endif
-const cpb_layer_loops cpb_layer_v128 = {.real = {layer_f32, layer_f64}, .fence = layer_fence};
+const cpb_layer_loops cpb_layer_v128 = {.real = {layer_f32, layer_f64}, .fence = lanes_fence};

@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "loop/row_factor.h"
 #include "loop/lanes_f64.h"
 #include "loop/row_factor.h"
 
@@ -18,63 +17,48 @@ static float element(const void *row, cpb_dtype dtype, size_t i) {
   }
 }
 
-/* The same minus the centre: z = (x - high) - low. */
-static float centered(const cpb_rows_job *job, const void *row, cpb_dtype dtype, size_t i) {
-  float x = element(row, dtype, i);
-  return job->center.high == NULL ? x : (x - job->center.high[i]) - job->center.low[i];
+/* Embedding: minus the centre, z = (x - high) - low. */
+static float centered(const cpb_rows_job *job, const void *row, size_t i) {
+  float x = element(row, job->in_type, i);
+  return !job->embedding || job->center.high == NULL ? x : (x - job->center.high[i]) - job->center.low[i];
 }
 
-static double square_norm(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
-  double lane[CPB_LANES] = {0};
-  for (size_t i = 0; i < job->d; i++) {
-    double x = (double)(embedding ? centered(job, row, dtype, i) : element(row, dtype, i));
-    lane[i % CPB_LANES] += x * x;
-  }
-  return add_lanes(lane);
-}
-
-static row_factor factor_of(const cpb_rows_job *job, const void *row, cpb_dtype dtype, bool embedding) {
-  size_t d = job->d;
+static row_factor factor_of(const cpb_rows_job *job, const void *row) {
+  const size_t d = job->d;
+  const float y0 = job->embedding ? 0 : element(row, job->in_type, d);
   if (d <= CPB_SHORT_MOST) {
     float x[CPB_SHORT_MOST + 1] = {0};
-    for (size_t i = 0; i < d; i++) x[i] = embedding ? centered(job, row, dtype, i) : element(row, dtype, i);
-    if (!embedding) x[d] = element(row, dtype, d);
+    for (size_t i = 0; i < d; i++) x[i] = centered(job, row, i);
+    x[d] = y0;
     short_scale scale = short_scale_of(job->s);
-    row_factor f = short_factor(x, d, embedding, &scale);
+    row_factor f = short_factor(x, d, job->embedding, &scale);
     if (f.fine) return f;
   }
-  double n = square_norm(job, row, dtype, embedding);
-  return embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)element(row, dtype, d), job->s);
-}
-
-static void embed_rows(const cpb_rows_job *job, size_t first, size_t count) {
-  cpb_dtype dtype = job->in_type;
-  size_t size = cpb_dtype_size(dtype);
-  for (size_t row = first; row < first + count; row++) {
-    const void *x = (const char *)job->in + row * job->in_stride * size;
-    float *y = (float *)job->out + row * job->out_stride;
-    row_factor f = factor_of(job, x, dtype, true);
-    if (!f.fine) {
-      job->careful(job->context, row);
-      continue;
-    }
-    for (size_t i = 0; i < job->d; i++) y[i] = f.factor * centered(job, x, dtype, i);
-    y[job->d] = f.last;
+  double lane[CPB_LANES] = {0};
+  for (size_t i = 0; i < d; i++) {
+    double x = (double)centered(job, row, i);
+    lane[i % CPB_LANES] += x * x;
   }
+  double n = add_lanes(lane);
+  return job->embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)y0, job->s);
 }
 
-static void unembed_rows(const cpb_rows_job *job, size_t first, size_t count) {
-  const float *high = job->center.high, *low = job->center.low;
+/* T1 in floats */
+static void float_rows(const cpb_rows_job *job, size_t first, size_t count) {
+  const float *high = job->embedding ? NULL : job->center.high, *low = job->center.low;
   for (size_t row = first; row < first + count; row++) {
-    const float *y = (const float *)job->in + row * job->in_stride;
-    float *x = (float *)job->out + row * job->out_stride;
-    row_factor f = factor_of(job, y, CPB_F32, false);
+    const void *x = (const char *)job->in + row * job->in_stride * cpb_dtype_size(job->in_type);
+    float *y = (float *)job->out + row * job->out_stride;
+    row_factor f = factor_of(job, x);
     if (!f.fine) {
       job->careful(job->context, row);
       continue;
     }
-    for (size_t i = 0; i < job->d; i++)
-      x[i] = high == NULL ? f.factor * y[i] : (f.factor * y[i] + low[i]) + high[i];
+    for (size_t i = 0; i < job->d; i++) {
+      float z = f.factor * centered(job, x, i);
+      y[i] = high == NULL ? z : (z + low[i]) + high[i];
+    }
+    if (job->embedding) y[job->d] = f.last;
   }
 }
 
@@ -132,7 +116,7 @@ static void wide_rows(const cpb_rows_job *job, size_t first, size_t count) {
 void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count) {
   bool floats =
       job->out_type == CPB_F32 && (job->embedding ? job->in_type != CPB_F64 : job->in_type == CPB_F32);
-  (!floats ? wide_rows : job->embedding ? embed_rows : unembed_rows)(job, first, count);
+  (floats ? float_rows : wide_rows)(job, first, count);
 }
 
 void cpb_rows_plain(const cpb_rows_job *job) { cpb_rows_plain_some(job, 0, job->n); }

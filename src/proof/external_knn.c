@@ -5,21 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/block_product.h"
-#include "loop/table.h"
+#include "loop/chunk.h"
 #include "parallel/blocks.h"
-#include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "batch/map_object.h"
 
 CPB_DEFAULTS(cpb_external_options, .size = sizeof(cpb_external_options))
 
-/* The current query. */
 typedef struct asking {
   const cpb_map *map;
   const cpb_external *index;

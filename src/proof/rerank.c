@@ -41,13 +41,6 @@ typedef struct asked {
   int met_bits;
 } asked;
 
-/* At most half full, so that a lookup takes one or two probes. */
-static int places_for(size_t count) {
-  int bits = 1;
-  while (bits < 62 && ((size_t)1 << bits) < 2 * count) bits++;
-  return bits;
-}
-
 /* Whether the id has occurred before in this query. */
 static bool meet_again(asked *a, uint64_t id) {
   size_t last = ((size_t)1 << a->met_bits) - 1;
@@ -109,7 +102,8 @@ static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   ranking *r = arg;
   (void)block;
   cpb_memory memory = {0};
-  asked a = {.met_bits = places_for(r->count)};
+  asked a = {.met_bits = 1};
+  while (a.met_bits < 62 && (size_t)1 << a.met_bits < 2 * r->count) a.met_bits++; /* at most half full */
   a.entries = cpb_memory_take(&memory, r->k, sizeof *a.entries);
   a.row = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
   a.point.image = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);

@@ -172,7 +172,6 @@ static cpb_status look_at_block(looking *l, row_look *look, const cpb_exec *exec
   return status;
 }
 
-/* All rows of a source. */
 static cpb_status look_at_all(row_look *look, const cpb_reading *reading, cpb_source *rows,
                               const cpb_exec *exec, cpb_error *error) {
   looking l = {.reading = reading};
@@ -286,7 +285,6 @@ static cpb_status check_order(const rescoring *r, size_t query, size_t i, double
       query, i, (unsigned long long)r->ids[query * r->C + i], before);
 }
 
-/* Examines the rows before they are used. */
 static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
   cpb_status status = CPB_OK;
   if (r->looks == NULL) return CPB_OK;

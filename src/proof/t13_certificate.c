@@ -41,14 +41,11 @@ static double half_sine2(const axis *p, double step) {
   return cosine > 0 ? sine * sine / (2 * (1 + cosine)) : (1 - cosine) / 2;
 }
 
-/* Whether the ball contains the antipode of p, which is at -s (1+p0)/p1 on the line. */
-static bool holds_antipode(const axis *p, double D) { return (D - p->norm) * p->p1 >= p->s * (1 + p->p0); }
-
 double cpb_query_reach(double norm, double r, double s, double D) {
   bool domain = norm >= 0 && r >= 0 && D >= 0 && s > 0 && isfinite(norm) && isfinite(r) && isfinite(s);
   if (!domain) return NAN;
   axis p = axis_of(norm, r, s);
-  if (isinf(D) || holds_antipode(&p, D)) return 1;
+  if (isinf(D) || (D - norm) * p.p1 >= s * (1 + p.p0)) return 1; /* the antipode of p is at -s (1+p0)/p1 */
   return fmin(1, fmax(half_sine2(&p, -D), half_sine2(&p, D)));
 }
 

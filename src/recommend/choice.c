@@ -6,7 +6,6 @@
 
 #include "batch/ruler.h"
 #include "capball/advanced/abid.h"
-#include "capball/advanced/laws.h"
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/median.h"
@@ -44,13 +43,6 @@ double cpb_choice_scale(const cpb_choice *choice) { return choice->facts.s; }
 
 void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
   cpb_sized_give(facts, &choice->facts, sizeof choice->facts);
-}
-
-static cpb_status check_options(const cpb_goal_options *options, cpb_error *error) {
-  if ((unsigned)options->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options->goal);
-  if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
-    return cpb_fail_domain(error, "target", options->target, "target must be > 0 and < 1");
-  return CPB_OK;
 }
 
 /* ---- ABID ---- */
@@ -124,7 +116,6 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
 
 enum { GRID = 29, REFINED = 10 }; /* factors of sqrt 2 from 1/4 to 4096; the deciding one in 11 parts */
 
-/* A choice in progress. */
 typedef struct choosing {
   cpb_choice *choice;
   cpb_view sample;
@@ -234,8 +225,10 @@ cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goa
   *choice = NULL;
   cpb_goal_options options = defaults;
   cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
-  if (status == CPB_OK) status = check_options(&options, error);
   if (status != CPB_OK) return status;
+  if ((unsigned)options.goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options.goal);
+  if (options.goal == CPB_GOAL_RECALL && !(options.target > 0 && options.target < 1))
+    return cpb_fail_domain(error, "target", options.target, "target must be > 0 and < 1");
   cpb_choice *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a choice");
   status = choose(made, sample, center, &options, exec, error);

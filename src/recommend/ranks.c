@@ -328,13 +328,6 @@ static void add_up(const measurement *m, const contest *c, uint64_t *ranks) {
   }
 }
 
-/* Panels are read again for every block, so blocks are long, but small sets are still split into several. */
-static size_t rows_per_block(size_t cols) {
-  enum { MOST = 512, LONG = 4 };
-  size_t rows = LONG * cpb_blocks_rows(cols);
-  return rows < MOST ? rows : MOST;
-}
-
 static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error) {
   const cpb_rank_job *job = m->job;
   size_t forms = job->radius > 0 ? 2 : 1;
@@ -360,8 +353,10 @@ static cpb_status prepare(measurement *m, const cpb_exec *exec, cpb_error *error
 
 cpb_status cpb_ranks_measure(const cpb_rank_job *job, uint64_t *ranks[CPB_ENGINES][2], const cpb_exec *exec,
                              cpb_error *error) {
-  size_t cols = cpb_transform_cols(job->recipe->transform);
-  measurement m = {.job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows_per_block(cols)};
+  enum { MOST = 512, LONG = 4 }; /* panels are read again for every block, but small sets are still split */
+  size_t cols = cpb_transform_cols(job->recipe->transform), rows = LONG * cpb_blocks_rows(cols);
+  measurement m = {
+      .job = job, .loops = cpb_loops_here(), .cols = cols, .per_block = rows < MOST ? rows : MOST};
   cpb_status status = prepare(&m, exec, error);
   if (status == CPB_OK && !has_stopped(&m)) {
     cpb_blocks_run(&(cpb_blocks){job->truth->queries, 1, score_query, &m}, exec);

@@ -37,10 +37,6 @@ static cpb_status add_sphere(cpb_recipe *recipe, const cpb_recipe_facts *facts, 
   return status;
 }
 
-static cpb_metric own_metric(cpb_transform_kind kind) {
-  return kind == CPB_TRANSFORM_LIFT_IP ? CPB_IP : CPB_COSINE;
-}
-
 cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_facts *facts, int metric,
                            cpb_error *error) {
   static const cpb_transform_kind kinds[CPB_RECIPES] = {
@@ -51,7 +47,8 @@ cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_fac
                scales[CPB_RECIPES] = {NAN, NAN, facts->spread, mean, 2 * mean, 4 * mean, 8 * mean, NAN, NAN};
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < CPB_RECIPES; i++) {
-    cpb_metric by = metric < 0 ? own_metric(kinds[i]) : (cpb_metric)metric;
+    cpb_metric by =
+        metric < 0 ? (kinds[i] == CPB_TRANSFORM_LIFT_IP ? CPB_IP : CPB_COSINE) : (cpb_metric)metric;
     recipes[i] = (cpb_recipe){.kind = kinds[i], .metric = by, .s = scales[i]};
     if (status != CPB_OK || !cpb_recipe_suits(kinds[i], by)) continue;
     status = kinds[i] == CPB_TRANSFORM_SPHERE ? add_sphere(&recipes[i], facts, error)

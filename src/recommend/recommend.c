@@ -12,7 +12,6 @@
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/memory.h"
-#include "core/rows.h"
 #include "core/sized.h"
 #include "parallel/tell.h"
 #include "recommend/choice.h"
@@ -189,7 +188,6 @@ static void pick_rows(cpb_recommendation *of, cpb_engine engine) {
 
 /* ---- rows ---- */
 
-/* What is being measured. */
 typedef struct survey {
   const cpb_recommend_options *options;
   cpb_view base, queries;

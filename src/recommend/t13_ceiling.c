@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "batch/map_object.h"
-#include "capball/advanced/feed.h"
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
@@ -57,10 +56,6 @@ typedef struct ceiling_job {
   _Atomic int out_of_memory;
 } ceiling_job;
 
-static cpb_view rows_of(const cpb_directions *x) {
-  return (cpb_view){.data = x->unit, .dtype = CPB_F64, .rows = x->n, .cols = x->d, .stride = x->stride};
-}
-
 /* ---- candidates ---- */
 
 static cpb_status take_hits(void *context, size_t query, const cpb_hit *hits, size_t count,
@@ -96,7 +91,7 @@ static double kth_of_others(const cpb_hit *hits, size_t k, size_t query) {
 }
 
 static cpb_status find_near(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_view rows = rows_of(job->x);
+  cpb_view rows = {job->x->unit, CPB_F64, job->x->n, job->x->d, job->x->stride};
   size_t wanted = job->k + 1;
   cpb_hit *hits = malloc(job->count * wanted * sizeof *hits);
   if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, job->count);
@@ -149,11 +144,6 @@ static void mark_found(const found_rows *from, size_t i, bool *is_candidate) {
   for (size_t at = from->start[i]; at < from->start[i + 1]; at++) is_candidate[from->id[at]] = true;
 }
 
-static size_t most_candidates(const ceiling_job *job, size_t i) {
-  if (job->every_row) return job->x->n;
-  return job->near.start[i + 1] - job->near.start[i] + job->close.start[i + 1] - job->close.start[i];
-}
-
 static void fill_candidates(const ceiling_job *job, size_t i, bool *is_candidate, candidates *c) {
   size_t query = job->first + i;
   memset(is_candidate, job->every_row, job->x->n * sizeof *is_candidate);
@@ -182,7 +172,8 @@ static double count_found(const ceiling_job *job, const candidates *c, double s2
 
 static void ask(void *argument, size_t i) {
   ceiling_job *job = argument;
-  size_t most = most_candidates(job, i);
+  const size_t *near_start = job->near.start + i, *close_start = job->close.start + i;
+  size_t most = job->every_row ? job->x->n : near_start[1] - near_start[0] + close_start[1] - close_start[0];
   cpb_memory memory = {0};
   bool *is_candidate = cpb_memory_take(&memory, job->x->n, sizeof *is_candidate);
   candidates c = {0, cpb_memory_take(&memory, most, sizeof *c.id),
@@ -218,16 +209,12 @@ static cpb_status ask_batch(ceiling_job *job, const cpb_exec *exec, cpb_error *e
   return status;
 }
 
-static size_t batch_of(const ceiling_job *job, size_t queries) {
-  size_t most = job->first == 0 ? PROBE : CANDIDATES / job->x->n + 1, left = queries - job->first;
-  if (most > BATCH) most = BATCH;
-  return left < most ? left : most;
-}
-
 static cpb_status ask_all(ceiling_job *job, size_t queries, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
   for (job->first = 0; job->first < queries && status == CPB_OK; job->first += job->count) {
-    job->count = batch_of(job, queries);
+    size_t most = job->first == 0 ? PROBE : CANDIDATES / job->x->n + 1, left = queries - job->first;
+    job->count = left < most ? left : most;
+    if (job->count > BATCH) job->count = BATCH;
     double from = (double)job->first, to = from + (double)job->count, all = (double)queries;
     cpb_exec_part batch;
     status = ask_batch(job, cpb_exec_part_of(&batch, exec, from / all, to / all), error);

@@ -71,8 +71,7 @@ static void pair_sums_add(cpb_pair_sums *sums, const cpb_pair_sums *other) {
                first_of(sums->bits[i]) + first_of(sums->bits[j]));
 }
 
-/* Makes space for `terms` more terms from columns with these bits, in other units if necessary. On ENOMEM nothing has
- * changed. */
+/* Makes space for `terms` more terms from columns with these bits. On ENOMEM nothing has changed. */
 static cpb_status pair_sums_reserve(cpb_pair_sums *sums, const cpb_column_bits *bits, uint64_t terms,
                                     cpb_error *error) {
   size_t columns = sums->columns, count = columns * (columns + 1) / 2;
@@ -138,8 +137,7 @@ static void pair_sums_product(cpb_pair_sums *sums, size_t i, size_t j, double x,
   int xe, ye;
   halves(x, &xh, &xl, &xe);
   halves(y, &yh, &yl, &ye);
-  /* exponents may be below the sum's unit, but the products are multiples of it: the halves of a multiple of 2^low
-   * are multiples of 2^low */
+  /* exponents may be below the sum's unit, but the halves of a multiple of 2^low are multiples of 2^low */
   pair_sums_deposit(sums, i, j, xl * yl, xe + ye);
   pair_sums_deposit(sums, i, j, xl * yh + xh * yl, xe + ye + 27);
   pair_sums_deposit(sums, i, j, xh * yh, xe + ye + 54);
@@ -360,14 +358,6 @@ static cpb_status make_room(cpb_covariance *c, const cpb_exec *exec, cpb_error *
   return cpb_fail_memory(error, "%d rows of %zu columns", SLAB, c->d);
 }
 
-static void hold(cpb_covariance *c, const cpb_loops *loops, cpb_view rows, size_t row) {
-  double *to = c->row + c->held++ * c->wide;
-  loops->widen[rows.dtype]((const char *)rows.data + row * rows.stride * cpb_dtype_size(rows.dtype), c->d,
-                           to);
-  to[c->d] = 1;
-  c->rows++;
-}
-
 cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exec *exec, cpb_error *error) {
   if (c == NULL) return cpb_fail_missing(error, "covariance");
   cpb_status status = cpb_check_view(rows, "rows", c->d, error);
@@ -379,7 +369,11 @@ cpb_status cpb_covariance_update(cpb_covariance *c, cpb_view rows, const cpb_exe
       continue;
     }
     status = make_room(c, exec, error);
-    if (status == CPB_OK) hold(c, loops, rows, row);
+    if (status != CPB_OK) break;
+    double *to = c->row + c->held++ * c->wide;
+    loops->widen[rows.dtype](cpb_view_slice(rows, row, 1).data, c->d, to);
+    to[c->d] = 1;
+    c->rows++;
   }
   return status;
 }
@@ -401,8 +395,7 @@ cpb_status cpb_covariance_merge(cpb_covariance *whole, const cpb_covariance *pie
   return CPB_OK;
 }
 
-/* From exact sums to mean and covariance: n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j, computed exactly; the only
- * roundings are of this number and of two divisions by n. */
+/* n^2 cov_ij = n sum x_i x_j - sum x_i sum x_j exactly: only this number and two divisions by n are rounded. */
 
 /* Sign and magnitude, or two's complement. Products of two doubles span 2^-2148 .. 2^2048, times n and a square of n. */
 enum { MOST_WORDS = 320 };
@@ -555,18 +548,16 @@ static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
 /* The ranges of all columns; reading makes space for the sums. */
 static void carry_columns(cpb_state *s, cpb_covariance *c) {
   size_t d = c->d, columns = 0; /* that are not all 0; each pair of them takes a word */
-  cpb_column_bits *bits = malloc((d + 1) * sizeof *bits);
-  if (bits == NULL) cpb_state_no_memory(s, "columns", d);
+  cpb_column_bits *bits = s->reading ? malloc((d + 1) * sizeof *bits) : NULL;
+  if (s->reading && bits == NULL) cpb_state_no_memory(s, "columns", d);
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
-    bits[i] = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
-    cpb_state_carry_members(s, &bits[i], CPB_STATE_TABLE(range), 0);
-    if (bits[i].low == 0 && bits[i].high == -1) {
-      bits[i] = cpb_no_bits;
-      continue;
-    }
-    cpb_state_require(s, bits[i].low >= LEAST_BIT && bits[i].high <= MOST_BIT && bits[i].low < bits[i].high,
+    cpb_column_bits here = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
+    cpb_state_carry_members(s, &here, CPB_STATE_TABLE(range), 0);
+    bool zero = here.low == 0 && here.high == -1;
+    cpb_state_require(s, zero || (here.low >= LEAST_BIT && here.high <= MOST_BIT && here.low < here.high),
                       "a column has impossible numbers");
-    columns++;
+    columns += !zero;
+    if (bits != NULL) bits[i] = zero ? cpb_no_bits : here;
   }
   cpb_state_require(s, columns * (columns + 1) / 2 <= s->left / 4, "the state is truncated");
   if (s->reading && s->status == CPB_OK) {

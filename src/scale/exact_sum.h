@@ -26,8 +26,7 @@ void cpb_exact_add(cpb_exact_sum *sum, double x);
 
 void cpb_exact_merge(cpb_exact_sum *sum, const cpb_exact_sum *other);
 
-/* Carries: digits [first, end) are then 0 .. 2^32-1 except the last, which has the sign; the outer ones are not 0
- * (no digits for the sum 0). */
+/* Carries: digits [first, end) are then 0 .. 2^32-1, the last signed, the outer ones not 0; none for the sum 0. */
 void cpb_exact_carry(cpb_exact_sum *sum);
 
 /* Whether the digits are as cpb_exact_carry leaves them. */

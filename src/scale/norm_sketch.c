@@ -126,17 +126,12 @@ static void add_parts(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab)
   }
 }
 
-/* Adds numbers near the end of double's range, one at a time. */
-static void add_singly(cpb_column_sums *c, cpb_view slab) {
-  for (size_t row = 0; row < slab.rows; row++)
-    for (size_t i = 0; i < slab.cols; i++) cpb_exact_add(&c->sum[i % c->d], cpb_view_at(slab, row, i));
-}
-
 static void add_slab(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
   if (choose_quanta(c, slab.cols))
     add_parts(c, loops, slab);
-  else
-    add_singly(c, slab);
+  else /* numbers near the end of double's range, one at a time */
+    for (size_t row = 0; row < slab.rows; row++)
+      for (size_t i = 0; i < slab.cols; i++) cpb_exact_add(&c->sum[i % c->d], cpb_view_at(slab, row, i));
   for (size_t i = 0; i < slab.cols; i++) {
     c->low[i % c->d] = fmin(c->low[i % c->d], c->slab_low[i]);
     c->high[i % c->d] = fmax(c->high[i % c->d], c->slab_high[i]);

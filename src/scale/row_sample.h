@@ -1,5 +1,4 @@
-/* The rows with the smallest hashes of (seed, row id): a uniform sample that does not depend on how the data are
- * divided into pieces. */
+/* The rows with the smallest hashes of (seed, row id): a uniform sample however the data are divided. */
 #ifndef CPB_SCALE_ROW_SAMPLE_H
 #define CPB_SCALE_ROW_SAMPLE_H
 
@@ -33,8 +32,7 @@ uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);
 
-/* Reduces the sample to `most` rows, sorted by (hash, id), with rows and ids in that order. EINVAL when an id was
- * offered twice and may not repeat. */
+/* Reduces the sample to `most` rows, sorted by (hash, id). EINVAL when an id was offered twice and may not repeat. */
 cpb_status cpb_row_sample_settle(cpb_row_sample *sample, cpb_error *error);
 
 /* Draws at most `most` rows of a view, numbered from 0; *chosen views the rows of the sample. */

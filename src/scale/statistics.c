@@ -51,8 +51,7 @@ static void sums_below(uint64_t n, uint64_t *sum, uint64_t *square) {
   *square = a * b * c;
 }
 
-/* EINVAL when an id has certainly occurred twice: more ids than numbers from low to high, or as many but not each
- * of them once. Cannot detect a duplicate when other ids between low and high are missing. */
+/* EINVAL when an id has certainly occurred twice: more ids than numbers from low to high, or not each of them once. */
 static cpb_status id_sums_check(const cpb_id_sums *s, cpb_error *error) {
   uint64_t n = s->count, low = s->low, sum, square;
   if (s->unknown || n == 0 || n - 1 < s->high - low) return CPB_OK;

@@ -82,8 +82,7 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
   return status;
 }
 
-/* Everything for `count` scales: columns k hold values at s_k and, if slopes are requested, columns count+k their
- * derivatives. */
+/* Columns k hold values at scale s_k and, if slopes are requested, columns count+k their derivatives. */
 typedef struct sweep {
   size_t count, columns;
   cpb_weights hh, hz;
@@ -102,12 +101,6 @@ static cpb_status sweep_new(sweep *w, const cpb_directions *u, size_t count, boo
   w->products = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
   if (status == CPB_OK && w->memory.failed) status = cpb_fail_memory(error, "%zu scales", count);
   return status;
-}
-
-static void sweep_free(sweep *w) {
-  cpb_weights_free(&w->hh);
-  cpb_weights_free(&w->hz);
-  cpb_memory_free(&w->memory);
 }
 
 static void set_column(sweep *w, size_t row, size_t column, cpb_height_terms terms) {
@@ -162,7 +155,9 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
     if (scales.slope != NULL)
       scales.slope[k] = abid_slope(scales.abid[k], F, 2 * sweep_part(&w, k, count + k), x.rows, pairs);
   }
-  sweep_free(&w);
+  cpb_weights_free(&w.hh);
+  cpb_weights_free(&w.hz);
+  cpb_memory_free(&w.memory);
   cpb_directions_free(&u);
   return status;
 }

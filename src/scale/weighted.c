@@ -342,8 +342,7 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   return status;
 }
 
-/* Multiply-adds of both methods, including the padding to tiles; building a panel of products costs about as much
- * as four rows of weights. */
+/* Multiply-adds including the padding to tiles; a panel of products costs about as much as 4 rows of weights. */
 cpb_status cpb_weighted_squares(const cpb_directions *directions, const cpb_weights *weights, double *squares,
                                 const cpb_exec *exec, cpb_error *error) {
   double blocks = (double)(directions->rows / BLOCK), d = (double)directions->d;

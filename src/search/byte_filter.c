@@ -28,6 +28,7 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
                               .error = ((double)d + 32) * 0x1p-51,
                               .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
+                              .group = CPB_BYTES_GROUP,
                               .center = cpb_zero_lines(2 * line_floats(d), sizeof *filter->center),
                               .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
   return filter->center != NULL && filter->opposite != NULL;
@@ -39,10 +40,10 @@ static const float *zeros(const cpb_byte_filter *filter) {
 }
 
 static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_t coded_rows) {
-  size_t words = filter->words, groups = coded_rows / CPB_BYTES_GROUP + 1;
+  size_t words = filter->words, groups = coded_rows / filter->group + 1;
   filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
   filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
-  filter->codes = cpb_zero_lines(groups, cpb_bytes_group(words));
+  filter->codes = cpb_zero_lines(groups * filter->group, cpb_bytes_group(words) / CPB_BYTES_GROUP);
   filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
   filter->gridded = cpb_zero_lines(block_rows, sizeof *filter->gridded);
   filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
@@ -349,6 +350,7 @@ bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run
   size_t numbers =
       filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
+  filter->group = run_rows + 1; /* not a power of two: lines of a row must not share a set of the cache */
   filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
   return make_room_for_rows(filter, block_rows, run_rows) && filter->numbers != NULL;
 }
@@ -470,25 +472,29 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
 
 /* The rows of a run are scattered over the block; those out of range have codes of zeros. */
 static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
-  enum { STEP = CPB_BYTES_LINE * CPB_BYTES_GROUP };
   const cpb_loops *loops = filter->float_filter->loops;
   bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  size_t d = filter->float_filter->d;
+  size_t d = filter->float_filter->d, step = CPB_BYTES_LINE * filter->group;
   source from = source_of(filter, block);
   const cpb_shift none = {1, zeros(filter), zeros(filter)};
   cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
   float per_step = 1 / (float)of->step;
+  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group, in_group = 0;
+  int8_t *group = filter->codes + place / filter->group * group_bytes;
   for (size_t i = 0; i < of->count; i++) {
     size_t at = of->first + i, row = filter->rows[at].row;
-    int8_t *to = filter->codes + cpb_bytes_at(filter->words, place + i, 0);
+    int8_t *to = group + in_group * CPB_BYTES_LINE;
     if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
     if (!floats)
       loops->flip((const uint8_t *)block.data + row * block.stride, d,
-                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, STEP, &filter->gridded[at]);
+                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, step, &filter->gridded[at]);
     else if (filter->reach[row] < INFINITY)
-      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, STEP, &filter->gridded[at]);
+      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, step, &filter->gridded[at]);
     else
-      loops->grid(zeros(filter), d, &none, per_step, to, STEP, &filter->gridded[at]);
+      loops->grid(zeros(filter), d, &none, per_step, to, step, &filter->gridded[at]);
+    if (++in_group < filter->group) continue;
+    in_group = 0;
+    group += group_bytes;
   }
 }
 

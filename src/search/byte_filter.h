@@ -71,6 +71,7 @@ typedef struct cpb_byte_filter {
 
   /* the current block of rows */
   size_t run_rows, run_count;
+  size_t group; /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
   float *
       numbers; /* x' of rows that are not floats, in whole lines; the caller's, reusable once rows are described */
   float *reach;   /* largest component; inf for rows out of range */
@@ -119,8 +120,8 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
                           double step);
 
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
- * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on. fault[i] is 0 or the
- * fault of a row. */
+ * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on, where a group begins.
+ * fault[i] is 0 or the fault of a row. */
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault);
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count);
 void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place);

@@ -1,7 +1,6 @@
 #include "search/search_object.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "search/measure.h"
 
@@ -148,7 +147,6 @@ static void note_farthest(cpb_search_group *g, size_t column, float farthest) {
 
 /* ---- deferred rows ---- */
 
-/* The deferred rows of one query. */
 typedef struct deferred_rows {
   float *nearest;
   size_t *row;

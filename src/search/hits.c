@@ -11,19 +11,18 @@ const char *cpb_metric_name(cpb_metric metric) {
   return (unsigned)metric < CPB_METRICS ? names[metric] : "?";
 }
 
+static bool is_before(cpb_hit a, cpb_hit b, cpb_metric metric) {
+  if (a.value != b.value) return metric == CPB_L2 ? a.value < b.value : a.value > b.value;
+  return a.id < b.id;
+}
+
 static int by_distance(const void *left, const void *right) {
   const cpb_hit *a = left, *b = right;
-  if (a->value != b->value) return a->value < b->value ? -1 : 1;
-  return (a->id > b->id) - (a->id < b->id);
+  return is_before(*b, *a, CPB_L2) - is_before(*a, *b, CPB_L2);
 }
 
 void cpb_hits_by_distance(cpb_hit *hits, size_t count) {
   if (count > 1) qsort(hits, count, sizeof *hits, by_distance);
-}
-
-static bool is_before(cpb_hit a, cpb_hit b, cpb_metric metric) {
-  if (a.value != b.value) return metric == CPB_L2 ? a.value < b.value : a.value > b.value;
-  return a.id < b.id;
 }
 
 static cpb_status check_lists(const cpb_hit *const *lists, const size_t *counts, size_t n, cpb_metric metric,

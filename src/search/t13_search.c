@@ -19,6 +19,7 @@ enum {
   FLOATS_AT_ONCE = 1 << 18,  /* .. and to factors, 1 MiB: fits in the L2 cache with the panels */
   ROWS_PER_TASK = 16 * CPB_PANEL_ROWS,
   GROUPS_WANTED = 16, /* enough tasks for any usual number of threads */
+  SPARE = 48,         /* rows deferred beyond one and a half times k */
   FEW_QUERIES = 8,    /* too few to repay the conversion of rows to bytes, .. */
   FEW_COLUMNS = 32,   /* .. and rows too short: products are a small part of their work */
 };
@@ -379,19 +380,16 @@ static bool allocate_bytes(cpb_search *search) {
   return made;
 }
 
-/* A larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily. */
-static size_t room_for(size_t k) {
-  enum { SPARE = 48 };
-  return k > SIZE_MAX / 4 ? SIZE_MAX / 2 : k + k / 2 + SPARE;
-}
-
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
   size_t groups = may_take_bytes(search) ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
   search->float_rows = floats * CPB_PANEL_ROWS;
-  search->room = limited ? PANEL : room_for(search->k);
+  /* a larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily */
+  search->room = limited                    ? PANEL
+                 : search->k > SIZE_MAX / 4 ? SIZE_MAX / 2
+                                            : search->k + search->k / 2 + SPARE;
   if (n > SIZE_MAX / PANEL / d || search->room > SIZE_MAX / 64 / cells) return false;
   cpb_memory *memory = &search->memory;
   search->queries = cpb_memory_lines(memory, n, d * sizeof *search->queries);
@@ -599,38 +597,19 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
 
 enum { BATCH = 16384 }; /* queries whose answers are in memory at once */
 
-static cpb_status tell(const cpb_source *base, uint64_t done, const cpb_exec *exec, cpb_error *error) {
-  double share = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? 0 : (double)done / (double)base->rows;
-  return cpb_exec_tell(exec, share < 1 ? share : 1, error);
-}
-
-/* Splits large blocks (such as a whole view) into pieces that occupy all threads and report progress. */
-static cpb_status feed_block(cpb_search *search, cpb_source *base, cpb_view block, uint64_t first,
-                             const cpb_exec *quiet, const cpb_exec *exec, cpb_error *error) {
-  enum { PIECE_BYTES = 8 << 20 };
-  size_t most = PIECE_BYTES / (block.cols * cpb_dtype_size(block.dtype)) + 1;
-  cpb_status status = CPB_OK;
-  for (size_t at = 0; at < block.rows && status == CPB_OK; at += most) {
-    size_t count = block.rows - at < most ? block.rows - at : most;
-    status = cpb_search_feed(search, cpb_view_slice(block, at, count), first + at, quiet, error);
-    if (status == CPB_EROW) status = cpb_fail_later(error, first + at);
-    if (status == CPB_OK) status = tell(base, first + at + count, exec, error);
-  }
-  return status;
-}
-
 /* Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
 static cpb_status search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
                                      cpb_error *error) {
-  cpb_exec quiet = {.size = sizeof quiet};
-  if (exec != NULL) quiet = *exec;
-  quiet.progress = NULL; /* the pass over the base reports progress */
+  double all = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? INFINITY : (double)base->rows;
   cpb_status status = base->rewind(base, error);
   cpb_view block;
   for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
     status = base->next(base, &block, error);
     if (status != CPB_OK || block.rows == 0) break;
-    status = feed_block(search, base, block, first, &quiet, exec, error);
+    double from = fmin(1, (double)first / all), to = fmin(1, (double)(first + block.rows) / all);
+    cpb_exec_part part;
+    status = cpb_search_feed(search, block, first, cpb_exec_part_of(&part, exec, from, to), error);
+    if (status == CPB_EROW) status = cpb_fail_later(error, first);
   }
   return status;
 }

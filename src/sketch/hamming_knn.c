@@ -1,7 +1,6 @@
 /* The codes with the fewest differing bits. Blocks of codes are interleaved once and then scanned by all queries
  * while they are in the first-level cache. Every share of the codes has its own k best; a limit reached by one share
  * holds for all, since nothing beyond it can be among the k best overall. */
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
+#include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/sketch_object.h"
 
@@ -28,29 +28,26 @@ typedef struct scan {
   size_t shares, per_share, per_block; /* codes; whole groups */
   size_t queries;                      /* of this batch */
   uint64_t *words_of_queries;
-  _Atomic uint64_t *limits; /* of each query: 1 + a distance within which k codes are known to be */
-  cpb_best *best;           /* shares x queries */
-  cpb_ranked *entries;      /* shares x queries x k */
-  uint64_t *groups;         /* shares blocks */
+  _Atomic size_t *limits; /* of each query: 1 + a distance within which k codes are known to be */
+  cpb_best *best;         /* shares x queries */
+  cpb_ranked *entries;    /* shares x queries x k */
+  uint64_t *groups;       /* shares blocks */
 } scan;
 
-/* One query and the current block. */
 typedef struct look {
   cpb_best *best;
-  _Atomic uint64_t *limit;
+  _Atomic size_t *limit;
   size_t first, end; /* codes of the block */
 } look;
 
-static uint64_t lower(_Atomic uint64_t *limit, uint64_t to) {
-  uint64_t known = atomic_load_explicit(limit, memory_order_relaxed);
-  while (to < known && !atomic_compare_exchange_weak_explicit(limit, &known, to, memory_order_relaxed,
-                                                              memory_order_relaxed)) {
-  }
-  return to < known ? to : known;
-}
-
 /* Ids only grow within a share, so a code at the distance of the share's worst does not displace it; a code at the
  * distance of another share's worst may have a lower id, and is kept. */
+static uint64_t limit_of(const look *l) {
+  uint64_t limit = atomic_load_explicit(l->limit, memory_order_relaxed);
+  uint64_t worst = l->best->count < l->best->k ? limit : (uint64_t)l->best->entry[0].key;
+  return worst < limit ? worst : limit;
+}
+
 static uint64_t found(void *context, size_t group, unsigned below, const uint64_t *distances) {
   look *l = context;
   size_t first = l->first + group * CPB_CODE_GROUP;
@@ -58,11 +55,8 @@ static uint64_t found(void *context, size_t group, unsigned below, const uint64_
     unsigned i = (unsigned)__builtin_ctz(below);
     if (first + i < l->end) cpb_best_offer(l->best, (double)distances[i], first + i);
   }
-  uint64_t limit = atomic_load_explicit(l->limit, memory_order_relaxed);
-  if (l->best->count < l->best->k) return limit;
-  uint64_t worst = (uint64_t)l->best->entry[0].key;
-  limit = lower(l->limit, worst + 1);
-  return worst < limit ? worst : limit;
+  if (l->best->count == l->best->k) cpb_report_least(l->limit, (size_t)l->best->entry[0].key + 1);
+  return limit_of(l);
 }
 
 static void lay_out(const scan *s, size_t first, size_t count, uint64_t *groups) {
@@ -78,14 +72,11 @@ static void scan_block(scan *s, size_t share, size_t first, size_t count) {
   lay_out(s, first, count, groups);
   for (size_t q = 0; q < s->queries; q++) {
     look l = {&s->best[share * s->queries + q], &s->limits[q], first, first + count};
-    uint64_t limit = atomic_load_explicit(l.limit, memory_order_relaxed);
-    if (l.best->count == l.best->k && (uint64_t)l.best->entry[0].key < limit)
-      limit = (uint64_t)l.best->entry[0].key;
     s->loops->hamming(&(cpb_hamming){.groups = cpb_code_group_count(count),
                                      .words = s->words,
                                      .codes = groups,
                                      .query = s->words_of_queries + q * s->words,
-                                     .limit = limit,
+                                     .limit = limit_of(&l),
                                      .found = found,
                                      .context = &l});
   }
@@ -132,13 +123,6 @@ static void choose_shares(scan *s, const cpb_exec *exec) {
   s->per_block = (BLOCK_BYTES / (s->words * 8) / CPB_CODE_GROUP + 1) * CPB_CODE_GROUP;
 }
 
-static size_t batch_size(const scan *s, size_t queries) {
-  size_t most = ENTRIES_AT_ONCE / s->shares / s->k;
-  if (most > QUERIES_AT_ONCE) most = QUERIES_AT_ONCE;
-  if (most == 0) most = 1;
-  return queries < most ? queries : most;
-}
-
 static bool allocate(scan *s, size_t queries, cpb_memory *memory) {
   size_t all = s->shares * queries, room = s->shares * s->per_block * s->words;
   s->words_of_queries = cpb_memory_take(memory, queries, s->words * sizeof *s->words_of_queries);
@@ -172,7 +156,9 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
             .words = cpb_code_words(codes.cols),
             .k = k};
   choose_shares(&s, exec);
-  size_t batch = batch_size(&s, queries.rows);
+  size_t most = ENTRIES_AT_ONCE / s.shares / k, batch = most < QUERIES_AT_ONCE ? most : QUERIES_AT_ONCE;
+  if (batch == 0) batch = 1;
+  if (batch > queries.rows) batch = queries.rows;
   cpb_memory memory = {0};
   if (allocate(&s, batch, &memory))
     for (size_t first = 0; first < queries.rows; first += batch) {

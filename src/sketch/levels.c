@@ -127,6 +127,17 @@ static void factors_put(const cpb_factor_form *form, const levels_sums *s, uint8
 
 /* ---- codes of rows ---- */
 
+bool cpb_scale_to_one(double *z, size_t d, double *factor) {
+  double largest = 0;
+  for (size_t k = 0; k < d; k++) {
+    if (!isfinite(z[k])) return false;
+    largest = fmax(largest, fabs(z[k]));
+  }
+  *factor = largest > 0 ? cpb_unit_power(largest) : 1;
+  for (size_t k = 0; k < d; k++) z[k] *= *factor;
+  return true;
+}
+
 enum { FLOATS_PER_BLOCK = 1 << 15, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
 
 typedef struct encoding {
@@ -163,7 +174,6 @@ typedef struct block {
 
 static size_t chunks_of(const block *b) { return (b->e->x.cols + DEPTH - 1) / DEPTH; }
 
-/* Columns of a chunk. */
 static size_t depth_of(const block *b, size_t chunk) {
   size_t left = b->e->x.cols - chunk * DEPTH;
   return left < DEPTH ? left : DEPTH;
@@ -177,38 +187,25 @@ static float *factor_at(const block *b, size_t i, size_t k) {
 }
 
 /* The factors of z; gives |z|^2. */
-static double spread_f32(block *b, size_t i, const float *row) {
-  const encoding *e = b->e;
-  float unit = (float)e->sketch->unit;
-  double sum = 0;
-  for (size_t chunk = 0, k = 0; chunk < chunks_of(b); chunk++, k += DEPTH)
-    sum += e->loops->spread_f32(row + k, depth_of(b, chunk), unit, e->center + k, factor_at(b, i, k),
-                                GROUP_LINE);
-  return sum;
-}
-
-static double spread_f64(block *b, size_t i, const double *row) {
-  const encoding *e = b->e;
-  const double *center = e->sketch->center;
-  double sum = 0;
-  for (size_t chunk = 0, k = 0; chunk < chunks_of(b); chunk++, k += DEPTH)
-    sum += e->loops->spread_f64(row + k, depth_of(b, chunk), e->sketch->unit, center + k, factor_at(b, i, k),
-                                GROUP_LINE);
-  return sum;
-}
-
 static double spread_row(block *b, size_t i) {
   const encoding *e = b->e;
-  cpb_view x = e->x;
-  x.data = b->rows + i * b->row_bytes;
-  x.rows = 1;
-  bool bytes = x.dtype == CPB_U8 || x.dtype == CPB_I8;
-  if (e->center != NULL && (bytes || x.dtype == CPB_F32)) {
-    if (bytes) e->loops->floats[x.dtype](x.data, x.cols, b->single);
-    return spread_f32(b, i, bytes ? b->single : x.data);
+  const cpb_sketch *sketch = e->sketch;
+  cpb_view x = {b->rows + i * b->row_bytes, e->x.dtype, 1, e->x.cols, e->x.stride};
+  bool bytes = x.dtype == CPB_U8 || x.dtype == CPB_I8,
+       single = e->center != NULL && (bytes || x.dtype == CPB_F32);
+  const float *floats = bytes ? b->single : x.data;
+  const double *doubles = x.dtype == CPB_F64 ? x.data : b->z;
+  if (single && bytes) e->loops->floats[x.dtype](x.data, x.cols, b->single);
+  if (!single && x.dtype != CPB_F64) cpb_view_widen(x, b->z);
+  double sum = 0;
+  for (size_t chunk = 0, k = 0; chunk < chunks_of(b); chunk++, k += DEPTH) {
+    size_t depth = depth_of(b, chunk);
+    float *to = factor_at(b, i, k);
+    sum += single
+               ? e->loops->spread_f32(floats + k, depth, (float)sketch->unit, e->center + k, to, GROUP_LINE)
+               : e->loops->spread_f64(doubles + k, depth, sketch->unit, sketch->center + k, to, GROUP_LINE);
   }
-  if (x.dtype != CPB_F64) cpb_view_widen(x, b->z);
-  return spread_f64(b, i, x.dtype == CPB_F64 ? x.data : b->z);
+  return sum;
 }
 
 /* Any row: scaled to a largest element near 1. False if it holds NaN or inf, or is beyond double. */
@@ -216,18 +213,11 @@ static bool spread_any_row(block *b, size_t i) {
   const cpb_sketch *sketch = b->e->sketch;
   const cpb_loops *loops = b->e->loops;
   size_t d = sketch->options.d;
-  double largest = 0;
+  double factor;
   cpb_view_widen(cpb_view_slice(b->e->x, b->first + i, 1), b->z);
   loops->axpby(sketch->unit, b->z, -sketch->unit, sketch->center, b->z, d);
-  for (size_t k = 0; k < d; k++) {
-    if (!isfinite(b->z[k])) return false;
-    largest = fmax(largest, fabs(b->z[k]));
-  }
-  double factor = largest > 0 ? cpb_unit_power(largest) : 1;
-  for (size_t k = 0; k < d; k++) {
-    b->z[k] *= factor;
-    *factor_at(b, i, k) = (float)b->z[k];
-  }
+  if (!cpb_scale_to_one(b->z, d, &factor)) return false;
+  for (size_t k = 0; k < d; k++) *factor_at(b, i, k) = (float)b->z[k];
   b->length2[i] = loops->dot(b->z, b->z, d);
   b->ratio[i] = 1 / (factor * sketch->sigma);
   return true;
@@ -246,7 +236,6 @@ static void prepare_row(block *b, size_t i) {
 
 /* ---- projections ---- */
 
-/* Columns of the current panel. */
 static size_t columns_here(const block *b) {
   size_t left = b->e->columns - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;

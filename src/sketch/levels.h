@@ -39,6 +39,9 @@ cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o);
 /* The factors of a code; `at` points behind its bits. */
 cpb_row_factors cpb_factors_get(const cpb_factor_form *form, const uint8_t *at);
 
+/* z <- *factor z, by a power of two, so that its largest element is near 1. False if it holds NaN or inf. */
+bool cpb_scale_to_one(double *z, size_t d, double *factor);
+
 /* cpb_sketch_encode for principal sketches. */
 cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *codes, const cpb_exec *exec,
                              cpb_error *error);

@@ -7,7 +7,6 @@
 
 #include "core/fail.h"
 #include "core/rows.h"
-#include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/levels.h"
@@ -76,22 +75,10 @@ static bool iterate(const cpb_matrix *y, cpb_matrix *v, cpb_random *random, cons
   return ready;
 }
 
-/* A random matrix with orthonormal rows. */
 static void random_rotation(cpb_matrix *rotation, cpb_random *random) {
   for (size_t i = 0; i < rotation->rows; i++)
     for (size_t k = 0; k < rotation->cols; k++) cpb_matrix_row(rotation, i)[k] = cpb_random_gauss(random);
   cpb_matrix_orthonormalise(rotation, random);
-}
-
-/* The first directions->rows principal directions of the first d coordinates of S(z), 2z/(1+|z|^2): rows far from the
- * centre have a bounded influence. The first j directions span the widest space of j dimensions for every j. */
-static bool principal_directions(cpb_matrix *z, const double *size2, cpb_matrix *directions,
-                                 cpb_random *random, const cpb_exec *exec) {
-  random_rotation(directions, random);
-  weigh(z, size2, false);
-  bool done = iterate(z, directions, random, exec);
-  weigh(z, size2, true);
-  return done;
 }
 
 static void take_signs(cpb_matrix *m) {
@@ -495,10 +482,15 @@ static bool allocate(training *t) {
   return !t->memory.failed;
 }
 
+/* The principal directions of the first d coordinates of S(z), 2z/(1+|z|^2): rows far from the centre have a bounded
+ * influence. The first j directions span the widest space of j dimensions for every j. */
 static bool find_directions(training *t) {
   cpb_memory memory = {0};
   cpb_matrix upright = cpb_matrix_new(&memory, t->d, t->directions.rows);
-  bool done = !memory.failed && principal_directions(&t->z, t->size2, &t->directions, &t->random, t->exec);
+  random_rotation(&t->directions, &t->random);
+  weigh(&t->z, t->size2, false);
+  bool done = !memory.failed && iterate(&t->z, &t->directions, &t->random, t->exec);
+  weigh(&t->z, t->size2, true);
   if (done) {
     cpb_matrix_transpose(&t->directions, &upright);
     cpb_matrix_product(&t->z, false, &upright, &t->y, t->exec);

@@ -36,30 +36,12 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 
 enum { VEC_U8 = 32, QUERIES_AT_ONCE = 2 };
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
-typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
 
 LANE_INLINE vec_u8 vec_table(const uint8_t *p) {
   return (vec_u8)_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
 }
 LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
   return (vec_u8)_mm256_shuffle_epi8((__m256i)table, (__m256i)at);
-}
-
-LANE_INLINE uint64_t estimate_eight(__m128i sums, const float *factors, const cpb_scan_query *query,
-                                    float *estimates) {
-  __m256 along = _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(sums));
-  along = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(query->scale), along), _mm256_set1_ps(query->start));
-  __m256 part = _mm256_mul_ps(_mm256_loadu_ps(factors + CPB_SCAN_ROWS), along);
-  __m256 estimate = _mm256_sub_ps(_mm256_loadu_ps(factors), part);
-  _mm256_storeu_ps(estimates, estimate);
-  return (uint64_t)_mm256_movemask_ps(_mm256_cmp_ps(estimate, _mm256_set1_ps(query->limit), _CMP_LE_OQ));
-}
-
-LANE_INLINE uint64_t vec_estimate(vec_u16 of, const float *factors, const cpb_scan_query *query,
-                                  float *estimates) {
-  __m256i sums = (__m256i)of;
-  uint64_t low = estimate_eight(_mm256_castsi256_si128(sums), factors, query, estimates);
-  return low | estimate_eight(_mm256_extracti128_si256(sums, 1), factors + 8, query, estimates + 8) << 8;
 }
 
 #include "sketch/nibble_scan.inc"

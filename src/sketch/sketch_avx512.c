@@ -25,31 +25,12 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 
 enum { VEC_U8 = 64, QUERIES_AT_ONCE = 4 };
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
-typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
 
 LANE_INLINE vec_u8 vec_table(const uint8_t *p) {
   return (vec_u8)_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
 LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
   return (vec_u8)_mm512_shuffle_epi8((__m512i)table, (__m512i)at);
-}
-
-LANE_INLINE uint64_t estimate_sixteen(__m256i sums, const float *factors, const cpb_scan_query *query,
-                                      float *estimates) {
-  __m512 along = _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(sums));
-  along = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(query->scale), along), _mm512_set1_ps(query->start));
-  __m512 part = _mm512_mul_ps(_mm512_loadu_ps(factors + CPB_SCAN_ROWS), along);
-  __m512 estimate = _mm512_sub_ps(_mm512_loadu_ps(factors), part);
-  _mm512_storeu_ps(estimates, estimate);
-  return _mm512_cmp_ps_mask(estimate, _mm512_set1_ps(query->limit), _CMP_LE_OQ);
-}
-
-LANE_INLINE uint64_t vec_estimate(vec_u16 of, const float *factors, const cpb_scan_query *query,
-                                  float *estimates) {
-  __m512i sums = (__m512i)of;
-  uint64_t low = estimate_sixteen(_mm512_castsi512_si256(sums), factors, query, estimates);
-  return low | estimate_sixteen(_mm512_extracti64x4_epi64(sums, 1), factors + 16, query, estimates + 16)
-                   << 16;
 }
 
 #include "sketch/nibble_scan.inc"

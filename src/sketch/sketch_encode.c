@@ -13,7 +13,6 @@
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
-#include "geometry/t1_embed.h"
 #include "loop/block_product.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_object.h"
@@ -58,13 +57,8 @@ static bool place_row(const encoding *e, size_t row, place *p) {
   p->sigma = e->sketch->sigma;
   p->size2 = e->loops->dot(p->z, p->z, d);
   if (!(p->size2 < 1e300)) {
-    double largest = 0;
-    for (size_t k = 0; k < d; k++) {
-      if (!isfinite(p->z[k])) return false;
-      largest = fmax(largest, fabs(p->z[k]));
-    }
-    double factor = cpb_unit_power(largest);
-    for (size_t k = 0; k < d; k++) p->z[k] *= factor;
+    double factor;
+    if (!cpb_scale_to_one(p->z, d, &factor)) return false;
     p->sigma *= factor;
     p->size2 = e->loops->dot(p->z, p->z, d);
   }
@@ -125,7 +119,6 @@ static void emit(const block *b, size_t row, uint64_t word) {
   for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
-/* Columns of the current panel. */
 static size_t used_columns(const block *b) {
   size_t left = b->e->sketch->options.bits - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;

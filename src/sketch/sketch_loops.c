@@ -63,28 +63,10 @@ static const cpb_sketch_loops plain = {choose_levels, scan_plain};
 #if defined(__aarch64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_V128)
 enum { VEC_U8 = 16, QUERIES_AT_ONCE = 4 };
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_U8)));
-typedef uint16_t vec_u16 __attribute__((vector_size(VEC_U8)));
 
 LANE_INLINE vec_u8 vec_table(const uint8_t *p) { return (vec_u8)vld1q_u8(p); }
 LANE_INLINE vec_u8 vec_look_up(vec_u8 table, vec_u8 at) {
   return (vec_u8)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at);
-}
-
-LANE_INLINE uint64_t estimate_four(uint16x4_t sums, const float *factors, const cpb_scan_query *query,
-                                   float *estimates) {
-  float32x4_t along = vcvtq_f32_u32(vmovl_u16(sums));
-  along = vaddq_f32(vmulq_f32(vdupq_n_f32(query->scale), along), vdupq_n_f32(query->start));
-  float32x4_t estimate = vsubq_f32(vld1q_f32(factors), vmulq_f32(vld1q_f32(factors + CPB_SCAN_ROWS), along));
-  static const uint32_t bits[4] = {1, 2, 4, 8};
-  vst1q_f32(estimates, estimate);
-  return vaddvq_u32(vandq_u32(vcleq_f32(estimate, vdupq_n_f32(query->limit)), vld1q_u32(bits)));
-}
-
-LANE_INLINE uint64_t vec_estimate(vec_u16 sums, const float *factors, const cpb_scan_query *query,
-                                  float *estimates) {
-  uint16x8_t wide = (uint16x8_t)sums;
-  uint64_t low = estimate_four(vget_low_u16(wide), factors, query, estimates);
-  return low | estimate_four(vget_high_u16(wide), factors + 4, query, estimates + 4) << 4;
 }
 
 #include "sketch/nibble_scan.inc"

@@ -36,7 +36,7 @@ typedef struct cpb_levels_job {
  * of these rows, bit i for row i, and all estimates of the block. It returns the limit from then on.
  *
  * Every block has CPB_SCAN_ROWS rows. Its codes are stored by bytes: byte j of row i at j*CPB_SCAN_ROWS +
- * cpb_scan_lane(i), an order in which sums of 16 bits come out in the order of rows. Its factors are CPB_SCAN_ROWS of
+ * cpb_scan_lane(i), an order in which the sums of a vector come out in the order of rows. Its factors are CPB_SCAN_ROWS of
  * size2 and then as many of f. Values of a table are at most 255/fold: so many may be added as bytes. ---- */
 
 enum { CPB_SCAN_ROWS = 64, CPB_SCAN_QUERIES = 4 };
@@ -57,9 +57,7 @@ typedef struct cpb_nibble_scan {
   void *context;
 } cpb_nibble_scan;
 
-static inline size_t cpb_scan_lane(size_t row) {
-  return row < CPB_SCAN_ROWS / 2 ? 2 * row : 2 * (row - CPB_SCAN_ROWS / 2) + 1;
-}
+static inline size_t cpb_scan_lane(size_t row) { return row % 16 * 4 + row / 16 % 2 * 2 + row / 32; }
 
 typedef struct cpb_sketch_loops {
   void (*levels)(const cpb_levels_job *job);

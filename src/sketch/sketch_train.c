@@ -6,7 +6,6 @@
  *   c_i (1 + sum_j w_ij g_ij) - sum_j w_ij c_j,    g = <c_i,c_j>, w = tan(..)/sqrt(1-g^2)
  * which is two matrix products for all i at once. The overlaps are a third product, of bits, by the Hamming loop. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
@@ -17,7 +16,6 @@
 #include "core/random.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "loop/block_product.h"
 #include "parallel/blocks.h"
 #include "parallel/tell.h"
 #include "sketch/matrix.h"

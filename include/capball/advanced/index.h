@@ -3,7 +3,7 @@
  * The index stores what cpb_knn prepares for every call, so that a query takes one pass over the codes, which are a quarter
  * of the size of f32 rows. Results are those of cpb_knn over the present rows, in values, ids and the order of ties, for
  * every instruction set and number of threads: codes only exclude rows, and the values of the others are computed in
- * double.
+ * double. Rows of bytes, except under COSINE, are their own codes and are stored once.
  *
  * Rows have 64-bit ids: the caller's, or their numbers in order of arrival. Any number of threads may search while one
  * adds, removes or replaces rows: a search sees the state before or after such a call, never a part of it.
@@ -109,7 +109,7 @@ typedef struct cpb_index_report {
   uint64_t code_bytes; /* size of the codes and their bounds, without ids */
   bool bytes;          /* false: rows are too short for codes, and are searched in floats */
   uint64_t queries;    /* answered */
-  uint64_t measured;   /* rows whose values were computed in double for them */
+  uint64_t measured;   /* rows that were read for them, to compute values in double */
   uint64_t by_floats;  /* queries answered in floats because codes could not separate their nearest rows */
 } cpb_index_report;
 

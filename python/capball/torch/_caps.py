@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from ._kernels import Plan, _power_of_two, eager
 
 _MOST = 8192  # units times numbers of a row, both to powers of two: what a program accumulates
 _LONGEST = 512
+_SUMS = 32  # sums of gradients that a program adds
 
 
 @triton.jit
@@ -86,6 +87,18 @@ def caps_backward_kernel(x, t, w, g, gx, part, rows, tiles, units, d: tl.constex
     tl.store(to + units * (d + 2), of_t)
 
 
+@triton.jit(do_not_specialize=["parts"])
+def sum_kernel(part, total, parts, width, R: tl.constexpr, C: tl.constexpr):
+    """The sum of the rows of `part`, in an order that is the same in eager and compiled nets."""
+    col = tl.program_id(0) * C + tl.arange(0, C)
+    sums = tl.zeros([C], tl.float32)
+    for first in range(0, parts, R):
+        row = first + tl.arange(0, R)
+        here = (row < parts)[:, None] & (col < width)[None, :]
+        sums += tl.sum(tl.load(part + row[:, None] * width + col[None, :], mask=here, other=0), axis=0)
+    tl.store(total + col, sums, mask=col < width)
+
+
 @cache
 def _programs(device: int) -> int:
     """How many programs keep a device busy."""
@@ -102,6 +115,7 @@ class Caps:
         precision = "tf32x3" if dtype == torch.float32 else "tf32"
         self.forward = Plan(caps_kernel, known["R"], (), known, warps)
         self.backward = Plan(caps_backward_kernel, known["R"], (), dict(known, U=U, PRECISION=precision), warps)
+        self.sum = Plan(sum_kernel, 64, (), dict(R=64, C=_SUMS), 4)
 
     def values(self, x: Tensor, t: Tensor, w: Tensor, b: Tensor, run: Any = eager) -> Tensor:
         n, plan = x.numel() // self.d, self.forward
@@ -112,17 +126,19 @@ class Caps:
     def gradients(self, x: Tensor, t: Tensor, w: Tensor, g: Tensor, run: Any = eager) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Those of x, t, the weights and the biases, the last three in f32."""
         n, plan, at = x.numel() // self.d, self.backward, self.at
-        tiles = -(-n // plan.rows)
+        tiles, width = -(-n // plan.rows), at + self.units + 1
         programs = min(tiles, _programs(x.get_device()))
-        gx, part = torch.empty_like(x), x.new_empty((programs, at + self.units + 1), dtype=torch.float32)
-        run(plan, (x, t, w, g, gx, part), (n, tiles, self.units), programs)
-        total = (part.sum(0) if programs > 1 else part).as_strided
-        return gx, total(t.shape, t.stride(), at + self.units), total(w.shape, (self.d + 1, 1)), total((self.units,), (1,), at)
+        gx, total = torch.empty_like(x), x.new_empty((programs, width), dtype=torch.float32)
+        run(plan, (x, t, w, g, gx, total), (n, tiles, self.units), programs)
+        if programs > 1:
+            part, total = total, total.new_empty(width)
+            run(self.sum, (part, total), (programs, width), -(-width // _SUMS))
+        of_t, of_weights = total.as_strided(t.shape, t.stride(), width - 1), total.as_strided(w.shape, (self.d + 1, 1))
+        return gx, of_t, of_weights, total.as_strided((self.units,), (1,), at)
 
 
-@lru_cache(maxsize=1024)
 def caps_of(dtype: torch.dtype, d: int, units: int, *others: torch.dtype) -> Caps | None:
-    """The kernels for rows of this type, scale, weights and biases of the other types; None where there are none."""
+    """The kernels for rows of this type, and scale, weights and biases of the other types; None where there are none."""
     D, U = (max(16, _power_of_two(n)) for n in (d, units))
     serves = dtype in (torch.float32, torch.float16, torch.bfloat16) and 1 <= d <= _LONGEST and D * U <= _MOST
     return Caps(dtype, d, units, D, U) if serves else None
