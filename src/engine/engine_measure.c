@@ -324,8 +324,8 @@ static bool is_wanted(const measuring *m, cpb_transform_kind kind) {
   return cpb_recipe_suits(kind, m->o.metric) && asked;
 }
 
-/* Whether the first round has ruled it out. */
-static bool is_far_behind(const measuring *m, cpb_transform_kind kind, double norms) {
+/* Does nothing for what the first round has ruled out. */
+static bool add_if_near(measuring *m, const survey *s, cpb_transform_kind kind, double norms) {
   const cpb_engine_trial *trials = m->out->trials;
   double best = 0, own = 0;
   for (size_t i = 0; i < m->early; i++) {
@@ -333,12 +333,8 @@ static bool is_far_behind(const measuring *m, cpb_transform_kind kind, double no
     best = fmax(best, trials[i].choosing_rescored);
     if (same) own = fmax(own, trials[i].choosing_rescored);
   }
-  return own < best - FAR;
-}
-
-static bool add_if_near(measuring *m, const survey *s, cpb_transform_kind kind, double norms) {
   way w = way_of(s, kind, norms, m->o.seed);
-  return is_far_behind(m, kind, norms) || add(m, s, &w);
+  return own < best - FAR || add(m, s, &w);
 }
 
 static bool try_all(measuring *m, const survey *s) {

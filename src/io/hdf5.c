@@ -588,14 +588,6 @@ static bool refuse_seal(const cpb_writer *writer) {
                     or_default(writer->set));
 }
 
-static bool add_seal(cpb_writer *writer, hdf5_state *state, const char *text) {
-  if (!open_for_writing(writer, state)) return false;
-  state->set = cpb_h5()->H5Dopen2(state->file, writer->set, state->access);
-  bool done = state->set >= 0 && put_seal(state->set, text);
-  done = state_close(state) && done;
-  return check_bytes(state, writer->of.error) && (done || refuse_seal(writer));
-}
-
 /* Writes a copy of the file with the seal, which then replaces the file atomically. */
 static bool hdf5_store_seal(const char *file, const char *set, const char *text, cpb_error *error) {
   cpb_writer writer = {.set = set, .of = {file, error}};
@@ -604,7 +596,11 @@ static bool hdf5_store_seal(const char *file, const char *set, const char *text,
   bool done = state != NULL;
   if (done && !writer.whole.stream) {
     hush quiet = hush_begin();
-    done = add_seal(&writer, state, text);
+    done = open_for_writing(&writer, state);
+    if (done) state->set = cpb_h5()->H5Dopen2(state->file, set, state->access);
+    bool put = done && state->set >= 0 && put_seal(state->set, text);
+    put = state_close(state) && put;
+    done = done && check_bytes(state, error) && (put || refuse_seal(&writer));
     hush_end(quiet);
   }
   state_free(state);

@@ -46,7 +46,6 @@ static field take_field(const char **p, const char *end, char separator) {
     const char *quote = taken.text; /* that closes it, or the end */
     while (quote < end && (*quote != '"' || (quote + 1 < end && quote[1] == '"')))
       quote += *quote == '"' ? 2 : 1;
-    if (quote > end) quote = end;
     const char *after = quote < end ? quote + 1 : end;
     taken.length = (size_t)(quote - taken.text);
     stop = separator == ' ' ? after : skip_blanks(after, end);
@@ -178,13 +177,6 @@ typedef struct census {
   bool empty_first, counted; /* counted: 0, 1, 2, .. */
 } census;
 
-/* "7" as field 7: how pandas and R number columns. */
-static bool is_place(field f, uint64_t place) {
-  char digits[24];
-  int length = snprintf(digits, sizeof digits, "%" PRIu64, place);
-  return f.length == (size_t)length && memcmp(f.text, digits, f.length) == 0;
-}
-
 static census count_fields(cpb_line line, field_style style) {
   const char *p = line.text, *end = line.text + line.length;
   census count = {.counted = true};
@@ -194,8 +186,10 @@ static census count_fields(cpb_line line, field_style style) {
     bool missing = !f.unclosed && find_word(f, &value) && isnan(value);
     bool number = !missing && is_number(f, style, &value);
     if (count.fields == 0) count.empty_first = missing && f.length == 0;
-    bool over_ids = count.fields == 0 && count.empty_first;
-    count.counted = count.counted && (over_ids || is_place(f, count.fields - count.empty_first));
+    char place[24]; /* "7" as field 7: how pandas and R number columns */
+    int digits = snprintf(place, sizeof place, "%" PRIu64, count.fields - count.empty_first);
+    bool is_place = f.length == (size_t)digits && memcmp(f.text, place, f.length) == 0;
+    count.counted = count.counted && (is_place || (count.fields == 0 && count.empty_first));
     count.empty += missing;
     count.numbers += number;
     /* 1e999 or 0x1.8p3: a line with one is not a header */

@@ -93,14 +93,6 @@ static void own_workers(cpb_pool *pool) {
   while (atomic_load(&pool->owner) != me) sched_yield();
 }
 
-static void enter(cpb_pool *pool, job *of) {
-  pthread_mutex_lock(&pool->lock);
-  of->after = pool->jobs;
-  pool->jobs = of;
-  pthread_cond_broadcast(&pool->wake);
-  pthread_mutex_unlock(&pool->lock);
-}
-
 /* Once all tasks are taken: lets nobody else join, and waits for the helpers. */
 static void leave(cpb_pool *pool, job *of) {
   pthread_mutex_lock(&pool->lock);
@@ -119,7 +111,11 @@ static void run(void *argument, size_t tasks, void (*task)(void *arg, size_t i),
     return;
   }
   own_workers(pool);
-  enter(pool, &mine);
+  pthread_mutex_lock(&pool->lock);
+  mine.after = pool->jobs;
+  pool->jobs = &mine;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
   take_tasks(&mine);
   leave(pool, &mine);
 }
