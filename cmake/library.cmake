@@ -46,13 +46,13 @@ set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Re
 # The walks use registers explicitly. Roots that set errno are not vectorised.
 file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c)
 set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-gcse> -fno-math-errno)
-# Under sanitizers only the modules that compute in plain C are worth an optimizer's time. The loops are not: with checks inserted,
-# clang takes two minutes to optimize them, and the tests run them for seconds. They are instrumented like the rest, the walks,
-# of which there are many, with a call per access instead of code in place. Where loops are unrolled, clang takes most of its own
-# for pointers that might wrap: what is beyond an array the address sanitizer sees.
+# Under sanitizers only the modules that compute in plain C are worth an optimizer's time. The loops of instruction sets are not:
+# with checks inserted, clang takes two minutes to optimize them, and the tests run them for seconds. They are instrumented like
+# the rest, the walks, which are long, with a call per access instead of code in place. Where loops are unrolled, clang takes most
+# of its own for pointers that might wrap: what is beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
   file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/scale/*.c
-    ${PROJECT_SOURCE_DIR}/src/learn/*.c)
+    ${PROJECT_SOURCE_DIR}/src/learn/*.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES address)
