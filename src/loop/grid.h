@@ -7,17 +7,19 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
+
+enum { LINE = CPB_BYTES_LINE, MIDDLE = 128 };
 
 /* Sixteen lanes in the compiler's vector extension: otherwise gcc uses vectors of four. */
 typedef float grid_f32 __attribute__((vector_size(CPB_LANES * sizeof(float))));
 typedef int32_t grid_i32 __attribute__((vector_size(CPB_LANES * sizeof(int32_t))));
 typedef int8_t grid_i8 __attribute__((vector_size(CPB_LANES)));
-
 typedef float grid_eight __attribute__((vector_size(8 * sizeof(float))));
 typedef float grid_four __attribute__((vector_size(4 * sizeof(float))));
 
-static inline __attribute__((always_inline)) float add_float_lanes(const grid_f32 *lanes) {
+LANE_INLINE float add_float_lanes(const grid_f32 *lanes) {
   grid_eight eight[2];
   grid_four four[2];
   memcpy(eight, lanes, sizeof eight);
@@ -28,7 +30,7 @@ static inline __attribute__((always_inline)) float add_float_lanes(const grid_f3
 }
 
 /* The first `count` numbers, at most sixteen, then zeros. */
-static inline __attribute__((always_inline)) void grid_load(const float *x, size_t count, grid_f32 *to) {
+LANE_INLINE void grid_load(const float *x, size_t count, grid_f32 *to) {
   if (count >= CPB_LANES) {
     memcpy(to, x, sizeof *to);
     return;
@@ -43,8 +45,8 @@ static inline __attribute__((always_inline)) void grid_load(const float *x, size
 }
 
 /* `count` numbers from number i on, at most sixteen: unit (x-center), and the same minus the middle. */
-static inline __attribute__((always_inline)) void shift_lanes(const float *x, const cpb_shift *by, size_t i,
-                                                              size_t count, grid_f32 *about, grid_f32 *z) {
+LANE_INLINE void shift_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, grid_f32 *about,
+                             grid_f32 *z) {
   grid_f32 from, less;
   grid_load(x + i, count, about);
   grid_load(by->center + i, count, &from);
@@ -60,8 +62,8 @@ typedef struct number_sums {
   grid_i32 largest;
 } number_sums;
 
-static inline __attribute__((always_inline)) void number_lanes(const float *x, const cpb_shift *by, size_t i,
-                                                               size_t count, float *to, number_sums *sums) {
+LANE_INLINE void number_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, float *to,
+                              number_sums *sums) {
   grid_f32 about, z;
   grid_i32 bits, is_larger;
   shift_lanes(x, by, i, count, &about, &z);
@@ -93,9 +95,8 @@ typedef struct grid_sums {
   grid_f32 sum, square, left;
 } grid_sums;
 
-static inline __attribute__((always_inline)) void grid_lanes(const float *x, const cpb_shift *by, size_t i,
-                                                             size_t count, float per_step, int8_t *to,
-                                                             grid_sums *sums) {
+LANE_INLINE void grid_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, float per_step,
+                            int8_t *to, size_t step, grid_sums *sums) {
   const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
   grid_f32 about, z;
   shift_lanes(x, by, i, count, &about, &z);
@@ -104,31 +105,26 @@ static inline __attribute__((always_inline)) void grid_lanes(const float *x, con
   sums->square += code * code;
   sums->left += rest * rest;
   grid_i8 bytes = __builtin_convertvector(__builtin_convertvector(code, grid_i32), grid_i8);
-  memcpy(to, &bytes, sizeof bytes);
+  memcpy(to + i / LINE * step + i % LINE, &bytes, sizeof bytes);
 }
 
 static void grid(const float *x, size_t n, const cpb_shift *by, float per_step, int8_t *to, size_t step,
                  cpb_gridded *about) {
-  enum { LINE = CPB_BYTES_LINE };
   const cpb_shift shift = *by;
   grid_sums sums = {{0}, {0}, {0}};
   size_t i = 0;
-  for (; i + CPB_LANES <= n; i += CPB_LANES)
-    grid_lanes(x, &shift, i, CPB_LANES, per_step, to + i / LINE * step + i % LINE, &sums);
-  if (i < n) grid_lanes(x, &shift, i, n - i, per_step, to + i / LINE * step + i % LINE, &sums);
+  for (; i + CPB_LANES <= n; i += CPB_LANES) grid_lanes(x, &shift, i, CPB_LANES, per_step, to, step, &sums);
+  if (i < n) grid_lanes(x, &shift, i, n - i, per_step, to, step, &sums);
   float sum = add_float_lanes(&sums.sum), square = add_float_lanes(&sums.square);
   bool known = sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not for numbers that are not finite */
-  about->sum = known ? (int32_t)sum : 0;
-  about->square = known ? (int32_t)square : 0;
-  about->rest = known ? add_float_lanes(&sums.left) : INFINITY;
+  *about = known ? (cpb_gridded){(int32_t)sum, (int32_t)square, add_float_lanes(&sums.left)}
+                 : (cpb_gridded){0, 0, INFINITY};
 }
 
 /* Whole lines of bytes. Compilers add products of 16 bits in pairs, which is much faster than to add bytes: sums of c
  * follow from squares of c and of c+1. */
-static inline __attribute__((always_inline)) void flip_lines(const uint8_t *restrict x, size_t lines,
-                                                             uint8_t bits, int8_t *restrict to, size_t step,
-                                                             int32_t *square, int32_t *next_square) {
-  enum { LINE = CPB_BYTES_LINE, MIDDLE = 128 };
+LANE_INLINE void flip_lines(const uint8_t *restrict x, size_t lines, uint8_t bits, int8_t *restrict to,
+                            size_t step, int32_t *square, int32_t *next_square) {
   const uint8_t raised = bits ^ MIDDLE;
   for (size_t i = 0; i < lines; i++)
     for (size_t j = 0; j < LINE; j++) to[i * step + j] = (int8_t)(uint8_t)(x[i * LINE + j] ^ bits);
@@ -141,7 +137,6 @@ static inline __attribute__((always_inline)) void flip_lines(const uint8_t *rest
 }
 
 static void flip(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about) {
-  enum { LINE = CPB_BYTES_LINE };
   size_t lines = n / LINE, rest = n % LINE;
   int32_t square = 0, next_square = 0, padded = (int32_t)((lines + (rest > 0)) * LINE);
   flip_lines(x, lines, bits, to, step, &square, &next_square);

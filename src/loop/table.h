@@ -301,9 +301,8 @@ typedef struct cpb_loops {
   /* digest.h has the definition */
   void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
-  /* z = unit (x-center) - middle of n floats, padded with zeros to a multiple of sixteen, stored unless z is NULL; z
-   * may be x. Returns the largest |z|; size2 is the sum of squares before the middle is subtracted, in sixteen lanes
-   * of single precision. */
+  /* z = unit (x-center) - middle of n floats, padded with zeros to a multiple of sixteen; z may be x, or NULL. Returns the
+   * largest |z|; size2 is the sum of squares before the middle is subtracted, in sixteen lanes of floats. */
   float (*number)(const float *x, size_t n, const cpb_shift *shift, float *z, float *size2);
   /* The same n <= CPB_GRID_MOST numbers as codes round(per_step z), at most 127 in absolute value, padded with zeros to
    * a multiple of sixteen: 64 to a line, lines `step` bytes apart. */
