@@ -171,9 +171,9 @@ static void try_bytes(cpb_dtype dtype, cpb_metric metric) {
 
 static void bytes_are_kept_in_their_codes(void **state) {
   (void)state;
-  for (int metric = CPB_L2; metric < CPB_METRICS; metric++) {
+  for (int metric = CPB_L2; metric < (TEST_SANITIZED ? CPB_IP : CPB_METRICS); metric++) {
     try_bytes(CPB_U8, (cpb_metric)metric);
-    try_bytes(CPB_I8, (cpb_metric)metric);
+    if (!TEST_SANITIZED) try_bytes(CPB_I8, (cpb_metric)metric);
   }
 }
 
