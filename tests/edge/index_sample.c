@@ -1,14 +1,11 @@
 /* Many queries of an index with many rows, for which bounds come from a sample of the rows: the answers are those of cpb_knn in
  * bits and order, whatever the sample contains. */
-#define _DEFAULT_SOURCE
 #include "support/check.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
 #include "core/rows.h"
+#include "support/scratch.h"
 
 enum { ROWS = 26000, D = TEST_SANITIZED ? 32 : 40, QUERIES = TEST_SANITIZED ? 16 : 50, MOST_K = 24 };
 
@@ -144,7 +141,7 @@ static void expect_rows(const cpb_index *index, const uint64_t *ids, size_t coun
 static void try_bytes(cpb_dtype dtype, cpb_metric metric) {
   static uint8_t given[ROWS * D];
   static uint64_t ids[ROWS];
-  char path[] = "index_sample.XXXXXX";
+  const char *path = scratch_path("bytes");
   cpb_index *opened;
   fill(&bases[4]);
   memcpy(given, small, sizeof given);
@@ -156,13 +153,11 @@ static void try_bytes(cpb_dtype dtype, cpb_metric metric) {
   expect_rows(index, ids, ROWS);
   find_wanted(cpb_rows(small, dtype, ROWS, D), fractions, metric, ids);
   expect_wanted(index, fractions, MOST_K, NULL);
-  assert_int_not_equal(close(mkstemp(path)), -1);
   assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
   assert_int_equal(cpb_index_open(path, false, &opened, NULL), CPB_OK);
   assert_int_equal(cpb_index_check(opened, NULL, NULL), CPB_OK);
   expect_rows(opened, ids, ROWS);
   cpb_index_free(opened);
-  unlink(path);
   assert_int_equal(cpb_index_remove(index, ids, 100, NULL), CPB_OK);
   assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
   expect_rows(index, ids + 100, ROWS - 100);
@@ -180,5 +175,5 @@ static void bytes_are_kept_in_their_codes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_knn),
                                      cmocka_unit_test(bytes_are_kept_in_their_codes)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
