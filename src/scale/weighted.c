@@ -138,16 +138,8 @@ static void square_gram(const pair_job *job, size_t i, const gram_scratch *s) {
   const cpb_directions *u = job->u;
   memset(s->gram, 0, BLOCK * BLOCK * sizeof *s->gram);
   for (size_t panel = 0; panel < BLOCK / PANEL; panel++) {
-    cpb_product p = {BLOCK,
-                     PANEL,
-                     u->d,
-                     u->unit + i * BLOCK * u->stride,
-                     u->stride,
-                     1,
-                     s->panels + panel * PANEL * u->d,
-                     PANEL,
-                     s->gram + panel * PANEL,
-                     BLOCK};
+    const double *rows = u->unit + i * BLOCK * u->stride, *columns = s->panels + panel * PANEL * u->d;
+    cpb_product p = {BLOCK, PANEL, u->d, rows, u->stride, 1, columns, PANEL, s->gram + panel * PANEL, BLOCK};
     cpb_product_add(job->loops, &p);
   }
   for (size_t e = 0; e < BLOCK * BLOCK; e++) s->gram[e] *= s->gram[e];
@@ -232,16 +224,9 @@ static void add_moments(const pair_job *job, size_t row, size_t count, size_t a,
   for (size_t group = 0; group < groups; group++) {
     set_products(u->unit + row * u->stride, u->stride, count, a * PANEL + group * (PANEL / width), b * PANEL,
                  width, products);
-    cpb_product p = {.rows = job->tall,
-                     .cols = PANEL,
-                     .k = count,
-                     .a = w->value + row * w->stride,
-                     .a_row = 1,
-                     .a_k = w->stride,
-                     .b = products,
-                     .b_k = PANEL,
-                     .c = moments + group * job->tall * PANEL,
-                     .c_row = PANEL};
+    const double *weights = w->value + row * w->stride;
+    double *sums = moments + group * job->tall * PANEL;
+    cpb_product p = {job->tall, PANEL, count, weights, 1, w->stride, products, PANEL, sums, PANEL};
     cpb_product_add(job->loops, &p);
   }
 }
