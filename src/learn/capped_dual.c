@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "learn/distances.h"
 #include "learn/working_set.h"
@@ -211,11 +212,6 @@ static bool bracket_by_step(solver *s, size_t *count, double *need) {
   return bracket(s, low, (edge + slack) * (edge + slack), count, need);
 }
 
-static int by_score_down(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x < y) - (x > y);
-}
-
 /* An estimate from equally spaced rows, wide enough to be right almost always. */
 static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   enum { SAMPLE = 2048, MARGIN = 128 };
@@ -223,10 +219,10 @@ static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   size_t step = s->n / SAMPLE;
   if (step < 4 || s->dual->caps != NULL || s->name != NULL) return false;
   for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
-  qsort(sample, SAMPLE, sizeof *sample, by_score_down);
+  cpb_sort_numbers(sample, SAMPLE);
   size_t edge = (size_t)(SAMPLE / (s->dual->cap * (double)s->n));
-  double high = edge > MARGIN ? sample[edge - MARGIN] : INFINITY;
-  double low = edge + MARGIN < SAMPLE ? sample[edge + MARGIN] : -INFINITY;
+  double high = edge > MARGIN ? sample[SAMPLE - 1 - edge + MARGIN] : INFINITY;
+  double low = edge + MARGIN < SAMPLE ? sample[SAMPLE - 1 - edge - MARGIN] : -INFINITY;
   return bracket(s, low, high, count, need);
 }
 

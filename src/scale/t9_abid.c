@@ -8,6 +8,7 @@
 #include "capball/advanced/abid.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "scale/weighted.h"
 
@@ -237,11 +238,6 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
   return CPB_OK;
 }
 
-static int by_value(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 /* The borders between bins: half of them follow the number of rows, half the width of log|x|, so that no bin is
  * wide where rows are few or crowded where they are many. `sorted` holds log|x| in ascending order. */
 static void set_borders(const double *sorted, size_t count, size_t borders, double *border) {
@@ -275,7 +271,7 @@ static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weigh
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
   double *border = logs + count;
-  qsort(logs, count, sizeof *logs, by_value);
+  cpb_sort_numbers(logs, count);
   if (count > 0) set_borders(logs, count, c->nodes, border);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? cpb_exp(border[k]) : 1;
   for (size_t i = 0; i < u->n; i++)
