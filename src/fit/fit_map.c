@@ -118,8 +118,7 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
 /* Chooses s from the statistics; with whitening the sample is transformed first, W(x-m). */
 static cpb_status choose(fitting *f, cpb_error *error) {
   cpb_view sample = f->facts.sample;
-  cpb_exec_part part;
-  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, 1);
+  const cpb_exec *exec = CPB_EXEC_PART(f->passes.exec, f->passes.to, 1);
   double *whitened = NULL;
   cpb_status status = CPB_OK;
   if (f->W != NULL) {

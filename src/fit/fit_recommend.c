@@ -34,7 +34,6 @@ cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_ba
                              const cpb_exec *exec, cpb_error *error) {
   sampled rows = {.statistics = NULL}, asking = {.statistics = NULL};
   cpb_recommend_options o;
-  cpb_exec_part part;
   cpb_recommend_options_init(&o, sizeof o);
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "recommend options", error);
   if (status == CPB_OK)
@@ -47,7 +46,7 @@ cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_ba
   o.sample = rows.facts.sample.rows;
   if (status == CPB_OK)
     status = cpb_recommend(rows.facts.sample, queries != NULL ? asking.facts.sample : none, &o,
-                           recommendation, cpb_exec_part_of(&part, exec, 0.15, 1), error);
+                           recommendation, CPB_EXEC_PART(exec, 0.15, 1), error);
   cpb_statistics_free(rows.statistics);
   cpb_statistics_free(asking.statistics);
   return status;
@@ -106,11 +105,10 @@ static cpb_status feed_base(const cpb_map *map, cpb_search *search, cpb_source *
     bool unknown = base->rows == CPB_ROWS_UNKNOWN;
     double done = (double)(unknown ? blocks++ : first), all = unknown ? done + HALF : (double)base->rows;
     double share = done < all ? done / all : 1;
-    cpb_exec_part part;
     status = cpb_exec_tell(exec, share, error);
     if (status == CPB_OK) status = base->next(base, &block, error);
     if (status != CPB_OK || block.rows == 0) break;
-    status = feed_block(map, search, block, first, cpb_exec_part_of(&part, exec, share, share), error);
+    status = feed_block(map, search, block, first, CPB_EXEC_PART(exec, share, share), error);
     if (status == CPB_EROW) status = cpb_fail_later(error, first);
   }
   return status;
@@ -144,7 +142,6 @@ cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *b
   if (status != CPB_OK) return status;
   sampled asking = {.statistics = NULL};
   cpb_search *search = NULL;
-  cpb_exec_part part;
   cpb_error why = {0};
   status = read_sample(queries, "queries", QUERIES, 0, false, 0, 0.1, &asking, exec, &why);
   size_t count = asking.facts.sample.rows;
@@ -153,7 +150,7 @@ cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *b
   else if (status != CPB_OK)
     status = cpb_fail_again(error, &why);
   if (status == CPB_OK) status = start_search(map, asking.facts.sample, k, &search, error);
-  if (status == CPB_OK) status = feed_base(map, search, base, cpb_exec_part_of(&part, exec, 0.1, 1), error);
+  if (status == CPB_OK) status = feed_base(map, search, base, CPB_EXEC_PART(exec, 0.1, 1), error);
   if (status == CPB_OK) status = find_median(search, count, k, radius, error);
   cpb_statistics_free(asking.statistics);
   cpb_search_free(search);

@@ -268,8 +268,7 @@ cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, 
   if (status == CPB_OK) job.s = lift(&job);
   for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
     double moved = NAN, round = (double)*rounds;
-    cpb_exec_part part;
-    const cpb_exec *exec = cpb_exec_part_of(&part, dual->exec, round / ROUNDS, (round + 1) / ROUNDS);
+    const cpb_exec *exec = CPB_EXEC_PART(dual->exec, round / ROUNDS, (round + 1) / ROUNDS);
     status = one_round(&job, dual, paper, exec, radius, &moved);
     if (isnan(moved)) break;
     *settled = moved <= 1e-9 * *radius;
@@ -335,7 +334,6 @@ static void embedded_row(void *context, size_t i, double *to) {
 }
 
 static cpb_status kernel_round(embedded_rows *e, cpb_paper_kernel_fit *fit, double *moved) {
-  cpb_exec_part part;
   double round = (double)fit->rounds;
   cpb_smo svm = {.n = e->n,
                  .row = embedded_row,
@@ -343,7 +341,7 @@ static cpb_status kernel_round(embedded_rows *e, cpb_paper_kernel_fit *fit, doub
                  .diagonal = e->diagonal,
                  .cap = e->cap,
                  .gap = fit->gap,
-                 .exec = cpb_exec_part_of(&part, e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
+                 .exec = CPB_EXEC_PART(e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
                  .error = fit->error,
                  .a = e->a};
   cpb_status status = cpb_smo_solve(&svm);

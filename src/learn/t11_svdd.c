@@ -188,8 +188,7 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
     status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
                                &report->radius);
     /* the bounds of their ball as a solution of SVDD: one read at its centre */
-    cpb_exec_part part;
-    dual->exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
+    dual->exec = CPB_EXEC_PART(dual->exec, 1, 1);
     dual->multipliers = NULL;
     dual->max_iterations = 1;
     if (status == CPB_OK) status = cpb_capped_dual_solve(dual);

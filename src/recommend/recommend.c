@@ -329,9 +329,8 @@ static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *ex
   begin(out, forms);
   for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
     if (forms[i] == 0) continue;
-    cpb_exec_part part;
     double share = 1. / CPB_RECIPES;
-    const cpb_exec *mine = cpb_exec_part_of(&part, exec, (double)i * share, (double)(i + 1) * share);
+    const cpb_exec *mine = CPB_EXEC_PART(exec, (double)i * share, (double)(i + 1) * share);
     status = measure_recipe(s, i, out, mine, error);
   }
   cpb_recipes_free(s->recipes);
@@ -340,10 +339,9 @@ static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *ex
 
 static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_exec *exec,
                       cpb_error *error) {
-  cpb_exec_part truth, spread, recipes;
-  cpb_status status = find_truth(s, asked, cpb_exec_part_of(&truth, exec, 0, 0.1), error);
+  cpb_status status = find_truth(s, asked, CPB_EXEC_PART(exec, 0, 0.1), error);
   if (status == CPB_OK) status = find_facts(s, error);
-  if (status == CPB_OK) status = find_spread(s, cpb_exec_part_of(&spread, exec, 0.1, 0.15), error);
+  if (status == CPB_OK) status = find_spread(s, CPB_EXEC_PART(exec, 0.1, 0.15), error);
   if (status != CPB_OK) return status;
   out->facts = (cpb_recommendation_facts){.k = s->options->k,
                                           .base_rows = s->base.rows,
@@ -351,7 +349,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                                           .metric = s->options->metric,
                                           .norm_mean = s->facts.norm_mean,
                                           .radius = cpb_median(s->truth.kth, s->truth.queries)};
-  status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
+  status = measure(s, out, CPB_EXEC_PART(exec, 0.15, 1), error);
   if (status == CPB_OK) pick_rows(out, s->options->engine);
   return status;
 }
