@@ -44,7 +44,8 @@ static void take_facts(fitting *f) {
 static cpb_status gather(fitting *f, cpb_error *error) {
   cpb_statistics_fit_options options = {
       .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather(&f->passes, &options, takes_norms(&f->o), &f->statistics, &f->facts, error);
+  cpb_gathering what = takes_norms(&f->o) ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
+  cpb_status status = cpb_gather(&f->passes, &options, what, &f->statistics, &f->facts, error);
   take_facts(f);
   return status;
 }
