@@ -47,13 +47,6 @@ void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
 
 /* ---- ABID ---- */
 
-static cpb_status new_curve(cpb_view sample, const double *center, cpb_abid_curve **curve,
-                            const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_abid_curve_new(sample, center, 0, curve, exec, error);
-  if (status != CPB_EINVAL) return status;
-  return cpb_abid_curve_new(sample, center, 256, curve, exec, error); /* norms too far apart */
-}
-
 static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_error *error) {
   double unit = c->facts.sample_mean_norm;
   for (size_t i = 0; i < ABID_POINTS; i++) {
@@ -98,7 +91,9 @@ static cpb_status fill_norms(cpb_choice *c, cpb_view sample, const double *cente
 static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *center, const cpb_exec *exec,
                               cpb_error *error) {
   cpb_abid_curve *curve;
-  cpb_status status = new_curve(sample, center, &curve, exec, error);
+  cpb_status status = cpb_abid_curve_new(sample, center, 0, &curve, exec, error);
+  if (status == CPB_EINVAL) /* norms too far apart */
+    status = cpb_abid_curve_new(sample, center, 256, &curve, exec, error);
   if (status != CPB_OK) return status;
   c->facts.sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->facts.sample_mean_norm > 0))
