@@ -182,27 +182,24 @@ static cpb_status svdd_rows_init(svdd_rows *rows, cpb_memory *memory, cpb_view x
 static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
                         cpb_error *error) {
   cpb_status status = CPB_OK;
-  size_t rounds = 0;
-  bool settled = true;
-  if (options->method != CPB_SVDD_EXACT) {
-    status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
-                               &report->radius);
+  bool exact = options->method == CPB_SVDD_EXACT;
+  cpb_exec_part after;
+  if (!exact) {
+    status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, report);
     /* the bounds of their ball as a solution of SVDD: one read at its centre */
-    dual->exec = CPB_EXEC_PART(dual->exec, 1, 1);
+    dual->exec = cpb_exec_part_of(&after, dual->exec, 1, 1);
     dual->multipliers = NULL;
     dual->max_iterations = 1;
-    if (status == CPB_OK) status = cpb_capped_dual_solve(dual);
-    dual->iterations = rounds;
-  } else {
-    status = cpb_capped_dual_solve(dual);
-    report->radius = sqrt(fmax(dual->edge, 0));
   }
+  if (status == CPB_OK) status = cpb_capped_dual_solve(dual);
   if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", dual->x.rows);
   if (status != CPB_OK) return status;
   report->objective = dual->upper;
   report->lower_bound = dual->lower;
   report->gap = cpb_svdd_gap(dual->upper, &report->lower_bound);
-  report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
+  if (!exact) return CPB_OK;
+  report->radius = sqrt(fmax(dual->edge, 0));
+  report->converged = report->gap <= options->gap;
   report->iterations = dual->iterations;
   return CPB_OK;
 }
