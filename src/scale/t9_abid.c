@@ -180,16 +180,6 @@ typedef struct range {
   double low, high; /* of log|x|, over the rows that are not at the centre */
 } range;
 
-static range range_of(const cpb_directions *u) {
-  range r = {INFINITY, -INFINITY};
-  for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) {
-      r.low = fmin(r.low, cpb_log(u->norm[i]));
-      r.high = fmax(r.high, cpb_log(u->norm[i]));
-    }
-  return r;
-}
-
 /* The error of interpolation at r Chebyshev nodes falls like rho^-r, rho the sum of the half-axes of the ellipse
  * through the poles; the poles are double, which costs a few more nodes. */
 static size_t chebyshev_count(range r) {
@@ -222,11 +212,10 @@ static void set_cardinal(size_t nodes, const double *place, const double *weight
   for (size_t k = 0; k < nodes; k++) values[k] /= sum;
 }
 
-static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, range r, cpb_weights *w,
-                                cpb_error *error) {
-  double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2;
-  double *place = malloc((2 * c->nodes + 1) * sizeof *place), *weight = place + c->nodes;
-  if (place == NULL) return cpb_fail_memory(error, "%zu nodes", c->nodes);
+/* place: room for 2 numbers per node */
+static void set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, range r, double *place,
+                          cpb_weights *w) {
+  double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2, *weight = place + c->nodes;
   set_places(c->nodes, place, weight);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = cpb_exp(middle + half * place[k]);
   for (size_t i = 0; i < u->n; i++)
@@ -234,8 +223,6 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
       double t = half > 0 ? (cpb_log(u->norm[i]) - middle) / half : 0;
       set_cardinal(c->nodes, place, weight, t, w->value + i * w->stride);
     }
-  free(place);
-  return CPB_OK;
 }
 
 /* The borders between bins: half of them follow the number of rows, half the width of log|x|, so that no bin is
@@ -264,20 +251,12 @@ static void set_shares(const cpb_abid_curve *c, const double *border, double log
   if (high != low) values[high] = share;
 }
 
-static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weights *w, cpb_error *error) {
-  double *logs = malloc((u->n + c->nodes + 1) * sizeof *logs);
-  if (logs == NULL) return cpb_fail_memory(error, "to sort %zu norms", u->n);
-  size_t count = 0;
-  for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
-  double *border = logs + count;
-  cpb_sort_numbers(logs, count);
-  if (count > 0) set_borders(logs, count, c->nodes, border);
+static void set_bins(cpb_abid_curve *c, const cpb_directions *u, const double *sorted, size_t count,
+                     double *border, cpb_weights *w) {
+  if (count > 0) set_borders(sorted, count, c->nodes, border);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? cpb_exp(border[k]) : 1;
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) set_shares(c, border, cpb_log(u->norm[i]), w->value + i * w->stride);
-  free(logs);
-  return CPB_OK;
 }
 
 static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *error) {
@@ -318,15 +297,28 @@ static void count_rows(cpb_abid_curve *c, const cpb_directions *u, const cpb_wei
 
 static cpb_status fill_curve(cpb_abid_curve **curve, cpb_memory *memory, const cpb_directions *u, size_t bins,
                              const cpb_exec *exec, cpb_error *error) {
-  range r = range_of(u);
-  size_t nodes;
+  size_t nodes, count = 0;
   cpb_weights w;
+  double *sorted = cpb_memory_take(memory, u->n, sizeof *sorted);
+  if (sorted == NULL) return cpb_fail_memory(error, "to sort %zu norms", u->n);
+  range r = {INFINITY, -INFINITY};
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) {
+      double log = sorted[count++] = cpb_log(u->norm[i]);
+      r = (range){fmin(r.low, log), fmax(r.high, log)};
+    }
+  if (bins > 0) cpb_sort_numbers(sorted, count);
   cpb_status status = find_nodes(r, bins, &nodes, error);
   if (status == CPB_OK) status = curve_alloc(curve, nodes, error);
   if (status == CPB_OK) status = cpb_weights_new(&w, memory, u, nodes, error);
-  if (status == CPB_OK)
-    status = bins > 0 ? set_bins(*curve, u, &w, error) : set_chebyshev(*curve, u, r, &w, error);
-  if (status == CPB_OK) count_rows(*curve, u, &w);
+  if (status != CPB_OK) return status;
+  double *numbers = cpb_memory_take(memory, 2 * nodes, sizeof *numbers);
+  if (numbers == NULL) return cpb_fail_memory(error, "%zu nodes", nodes);
+  if (bins > 0)
+    set_bins(*curve, u, sorted, count, numbers, &w);
+  else
+    set_chebyshev(*curve, u, r, numbers, &w);
+  count_rows(*curve, u, &w);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_squares(u, &w, (*curve)->squares, exec, error);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_products(u, &w, (*curve)->products, exec, error);
   return status;
