@@ -7,7 +7,6 @@
 
 #include "core/column_names.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/sized.h"
 #include "loop/chunk.h"
 #include "learn/piece_rounds.h"
@@ -189,11 +188,9 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
     status = cpb_kernel_svdd(f->y, &f->model.kernel, &options, a, &f->model.norm2, &report, f->exec, error);
   } else
     status = cpb_svdd(f->y, &options, f->center, a, &report, f->exec, error);
-  if (status == CPB_OK) {
-    take_report(f, &report);
-    status = keep_support(f, a, error);
-  }
-  return status;
+  if (status != CPB_OK) return status;
+  take_report(f, &report);
+  return keep_support(f, a, error);
 }
 
 /* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
@@ -215,21 +212,14 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
   return whiten_rows(f, error);
 }
 
-static cpb_status find_balls(fitting *f, cpb_error *error) {
-  size_t *group = calloc(f->y.rows + 1, sizeof *group);
+static cpb_status fit_several(fitting *f, cpb_error *error) {
+  cpb_balls *b = &f->balls;
+  size_t *group = cpb_memory_take(&f->memory, f->y.rows, sizeof *group);
   if (group == NULL) return no_memory(f, error);
   cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
   if (status == CPB_OK && f->o.whiten)
     status = whiten_within(f, group, CPB_EXEC_PART(f->exec, 0, 0.1), error);
-  if (status == CPB_OK)
-    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, CPB_EXEC_PART(f->exec, 0.1, 1), error);
-  free(group);
-  return status;
-}
-
-static cpb_status fit_several(fitting *f, cpb_error *error) {
-  cpb_balls *b = &f->balls;
-  cpb_status status = find_balls(f, error);
+  if (status == CPB_OK) status = cpb_fit_balls(f->y, &f->o, group, b, CPB_EXEC_PART(f->exec, 0.1, 1), error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);

@@ -5,7 +5,6 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/rows.h"
 
 static bool is_wide(cpb_dtype dtype) { return dtype == CPB_I32 || dtype == CPB_I64; }

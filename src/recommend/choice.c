@@ -1,6 +1,5 @@
 /* The scale for a goal, with the evidence for it. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

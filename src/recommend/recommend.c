@@ -1,10 +1,8 @@
 /* Measures every transform x index x query form on one sample, and chooses the best. */
 #include "capball/advanced/statistics.h"
-#include "capball/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "batch/row_state.h"
 #include "capball/search.h"

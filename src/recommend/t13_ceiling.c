@@ -7,7 +7,6 @@
  * and those within the embedded distance, at the smallest scale, of the true neighbour that is farthest there. Only
  * these are measured in double and compared. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"

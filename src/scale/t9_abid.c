@@ -1,7 +1,6 @@
 /* T9: ABID = n^2 / |Y^T Y|_F^2 of unit rows Y, and of Y = (h u, z), the rows of S(x), for any number of
  * scales in one pass over the pairs. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "core/median.h"
-#include "core/memory.h"
 #include "scale/weighted.h"
 
 /* h = 2 r/(1+r^2), z = (1-r^2)/(1+r^2), r = |x|/s; divides by the larger of norm and s, so that nothing overflows.
