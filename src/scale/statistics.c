@@ -238,7 +238,8 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *w
   piece->norm_rows = 0;
   piece->ids = (cpb_id_sums){0};
   cpb_column_sums_clear(&piece->columns);
-  cpb_row_sample_clear(&piece->sample, whole->sample.bound);
+  piece->sample.count = 0;
+  piece->sample.bound = whole->sample.bound;
   return CPB_OK;
 }
 
