@@ -4,6 +4,7 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/regions.h"
+#include "geometry/t2_pole.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
   static const char *const names[] = {
@@ -35,9 +36,9 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
   return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p must have length 1, got |p| = %.17g", length);
 }
 
+/* EINVAL unless a = b+<p,v>. */
 static cpb_status check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error) {
-  cpb_status status = cpb_check_cap(cap, error);
-  if (status != CPB_OK || !(fabs(cap->b) <= 1)) return status;
+  if (!(fabs(cap->b) <= 1)) return CPB_OK;
   double along = v == NULL ? cap->p[cap->d] : cpb_dot_from(0, cap->p, v, cap->d + 1);
   if (fabs(cap->a - (cap->b + along)) <= 1e-6) return CPB_OK;
   return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "cap", "cap's a = %.17g is not b+<p,v> = %.17g%+.17g",
@@ -221,9 +222,11 @@ static void halfspace_of_cap(const cpb_cap *cap, double s, const double *v, cpb_
   region->r = region->along = cpb_ratio_times(cpb_ratio_of(-s, length), slope);
 }
 
-cpb_status cpb_region_under(const cpb_cap *cap, double s, const double *v, cpb_region *region,
-                            cpb_error *error) {
+cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                 cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status == CPB_OK && v != NULL) status = cpb_check_pole(cap->d, v, error);
   if (status == CPB_OK) status = check_cap_under(cap, v, error);
   if (status != CPB_OK) return status;
   if (region == NULL || region->c == NULL || (v != NULL && region->axis == NULL))
@@ -252,5 +255,5 @@ cpb_status cpb_region_under(const cpb_cap *cap, double s, const double *v, cpb_r
 }
 
 cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error) {
-  return cpb_region_under(cap, s, NULL, region, error);
+  return cpb_spheroid_from_cap(cap, s, NULL, region, error);
 }

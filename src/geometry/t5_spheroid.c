@@ -16,14 +16,6 @@ cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_erro
   return cpb_fail_domain(error, "axis", *length, "axis must have length 1");
 }
 
-cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
-                                 cpb_error *error) {
-  cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_cap(cap, error);
-  if (status == CPB_OK) status = cpb_check_pole(cap->d, v, error);
-  return status == CPB_OK ? cpb_region_under(cap, s, v, region, error) : status;
-}
-
 /* The metric of a ball or complement must be the one the pole gives its caps. */
 static cpb_status check_metric(const cpb_region *region, const double *v, cpb_error *error) {
   size_t d = region->d;
