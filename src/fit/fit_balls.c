@@ -19,7 +19,7 @@ typedef struct grouping {
   double *trial;             /* the same if a further centre were added: .. */
   const double *added;       /* .. this one */
   double *share;             /* of each group: the weight of its rows */
-  size_t *next;              /* of each group; of each row the group of the next step */
+  size_t *next;              /* of each row: the group of the next step */
   const cpb_exec *exec;
 } grouping;
 

@@ -304,8 +304,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
 }
 
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
-  cpb_recipe_facts facts = {s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean, s->facts.norm_max};
-  cpb_status status = cpb_recipes_new(s->recipes, &facts, s->options->metric, error);
+  cpb_status status = cpb_recipes_new(s->recipes, &s->facts, s->spread, s->options->metric, error);
   size_t forms[CPB_RECIPES];
   for (size_t i = 0; i < CPB_RECIPES; i++) forms[i] = forms_of(&s->recipes[i]);
   begin(out, forms);
