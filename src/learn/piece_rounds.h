@@ -86,12 +86,6 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
 
 /* ---- The states of both kinds. ---- */
 
-/* The smallest ball seen, in units of the data. */
-typedef struct cpb_best_ball {
-  double *center;
-  double radius, lower, gap; /* radius inf: none yet */
-} cpb_best_ball;
-
 struct cpb_ball_rounds {
   const cpb_loops *loops;
   size_t d;
@@ -115,7 +109,9 @@ struct cpb_ball_rounds {
   double *multiplier;
   uint64_t *support_row;
   size_t iterations, newcomers;
-  cpb_best_ball best;
+  /* the smallest ball seen, in units of the data; of the report radius (inf: none yet), lower_bound and gap */
+  double *best_center;
+  cpb_ball_report best;
   cpb_memory memory;
 };
 

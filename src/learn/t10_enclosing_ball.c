@@ -42,7 +42,7 @@ static bool allocate(cpb_ball_rounds *rounds, size_t d, const cpb_loops *loops) 
   rounds->center = numbers + 2 * d;
   rounds->low = numbers + 3 * d;
   rounds->high = numbers + 4 * d;
-  rounds->best.center = numbers + 5 * d;
+  rounds->best_center = numbers + 5 * d;
   return true;
 }
 
@@ -298,31 +298,30 @@ static cpb_status move_ball(cpb_ball_rounds *rounds, cpb_error *error) {
 
 /* After a pass over all rows: keeps the smallest ball seen, and its gap. */
 static void keep_best(cpb_ball_rounds *rounds) {
-  cpb_best_ball *best = &rounds->best;
+  cpb_ball_report *best = &rounds->best;
   double radius = ldexp(sqrt(rounds->largest2), rounds->exponent);
   if (radius < best->radius) {
     best->radius = radius;
-    for (size_t j = 0; j < rounds->d; j++) best->center[j] = ldexp(rounds->center[j], rounds->exponent);
+    for (size_t j = 0; j < rounds->d; j++)
+      rounds->best_center[j] = ldexp(rounds->center[j], rounds->exponent);
   }
   double proven = sqrt(fmax(rounds->proven2, 0)) * (1 - DBL_EPSILON);
-  best->lower = fmin(cpb_lower_in_unit(proven, rounds->exponent), best->radius);
-  double ratio = best->radius > 0 ? best->lower / best->radius : 1;
+  best->lower_bound = fmin(cpb_lower_in_unit(proven, rounds->exponent), best->radius);
+  double ratio = best->radius > 0 ? best->lower_bound / best->radius : 1;
   best->gap = (1 - ratio) * (1 + ratio);
 }
 
-/* Writes the best ball; `ours` is the rest of the report. */
-static void give_ball(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report ours,
+static void give_ball(const cpb_ball_rounds *rounds, size_t passes, double seconds, const cpb_ball_out *out,
                       cpb_ball_report *report) {
-  const cpb_best_ball *best = &rounds->best;
-  memcpy(out->center, best->center, rounds->d * sizeof *best->center);
+  cpb_ball_report ours = rounds->best;
+  memcpy(out->center, rounds->best_center, rounds->d * sizeof *rounds->best_center);
   for (size_t k = 0; k < rounds->support_count; k++) {
     if (out->rows != NULL) out->rows[k] = rounds->support_row[k];
     if (out->multipliers != NULL) out->multipliers[k] = rounds->multiplier[k];
   }
-  ours.radius = best->radius;
-  ours.lower_bound = best->lower;
-  ours.gap = best->gap;
-  ours.converged = best->gap <= rounds->options.gap;
+  ours.passes = passes;
+  ours.seconds = seconds;
+  ours.converged = ours.gap <= rounds->options.gap;
   ours.support = rounds->support_count;
   ours.iterations = rounds->iterations;
   cpb_sized_give(report, &ours, sizeof ours);
@@ -537,7 +536,7 @@ cpb_status cpb_ball_rounds_ball(const cpb_ball_rounds *rounds, const cpb_ball_ou
     return cpb_fail_missing(error, rounds == NULL ? "rounds" : out == NULL ? "out" : "out->center");
   if (!(rounds->best.radius < INFINITY)) return cpb_fail_round_no_ball(error);
   cpb_status status = cpb_sized_check(report, "cpb_ball_report", error);
-  if (status == CPB_OK) give_ball(rounds, out, (cpb_ball_report){.passes = (size_t)rounds->round}, report);
+  if (status == CPB_OK) give_ball(rounds, (size_t)rounds->round, 0, out, report);
   return status;
 }
 
@@ -644,8 +643,7 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
   if (status == CPB_OK) status = cpb_sized_check(report, "cpb_ball_report", error);
   if (status == CPB_OK) status = cpb_ball_rounds_new(source->cols, options, &r.rounds, error);
   if (status == CPB_OK) status = iterate(&r, error);
-  cpb_ball_report ours = {.passes = r.passes, .seconds = cpb_seconds_now() - began};
-  if (status == CPB_OK) give_ball(r.rounds, out, ours, report);
+  if (status == CPB_OK) give_ball(r.rounds, r.passes, cpb_seconds_now() - began, out, report);
   cpb_ball_rounds_free(r.rounds);
   return status;
 }
