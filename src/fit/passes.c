@@ -86,17 +86,15 @@ static cpb_status tell(const cpb_passes *passes, uint64_t read, cpb_error *error
                        error);
 }
 
-static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_error *error) {
+static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
+                            cpb_error *error) {
+  const cpb_source *source = passes->source;
+  cpb_view as_floats = block;
+  as_floats.dtype = as_law(block.dtype);
   if (block.dtype != source->dtype)
     return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "dtype", "a block of the source is %s, the source said %s",
                     cpb_dtype_name(block.dtype), cpb_dtype_name(source->dtype));
-  block.dtype = as_law(block.dtype);
-  return cpb_check_view(block, "a block of the source", source->cols, error);
-}
-
-static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
-                            cpb_error *error) {
-  cpb_status status = check_block(passes->source, block, error);
+  cpb_status status = cpb_check_view(as_floats, "a block of the source", source->cols, error);
   for (size_t first = 0, most = w->per_block * CPB_PASS_SLOTS; first < block.rows && status == CPB_OK;
        first += most) {
     w->rows = cpb_view_slice(block, first, block.rows - first < most ? block.rows - first : most);

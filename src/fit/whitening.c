@@ -94,27 +94,19 @@ static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *
   return status;
 }
 
-/* The mean of rows by weights; the weight of all. */
-static double weighted_mean(cpb_view rows, const double *weights, double *mean, double *z) {
-  const cpb_loops *loops = cpb_loops_here();
-  double all = 0;
-  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
-  for (size_t i = 0; i < rows.rows; i++) {
-    if (!(weights[i] > 0)) continue;
-    cpb_row_about(loops, rows, 0, i, NULL, z);
-    loops->axpby(weights[i] / all, z, 1, mean, mean, rows.cols);
-  }
-  return all;
-}
-
 /* sum w (x-m)(x-m)^T / sum w; *count is how many rows weigh something. */
 static cpb_status find_weighted_covariance(cpb_view rows, const double *weights, double *matrix,
                                            uint64_t *count, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = rows.cols;
-  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d;
+  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d, all = 0;
   if (mean == NULL) return cpb_fail_memory(error, "%zu numbers", 2 * d);
-  double all = weighted_mean(rows, weights, mean, z);
+  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    cpb_row_widen(rows, i, z);
+    loops->axpby(weights[i] / all, z, 1, mean, mean, d);
+  }
   for (size_t i = 0; i < rows.rows; i++) {
     if (!(weights[i] > 0)) continue;
     cpb_row_about(loops, rows, 0, i, mean, z);
