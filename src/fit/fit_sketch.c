@@ -41,15 +41,6 @@ static void take_facts(fitting *f) {
   f->report.sample = f->facts.sample.rows;
 }
 
-static cpb_status gather(fitting *f, cpb_error *error) {
-  cpb_statistics_fit_options options = {
-      .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
-  cpb_gathering what = takes_norms(&f->o) ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
-  cpb_status status = cpb_gather(&f->passes, &options, what, &f->statistics, &f->facts, error);
-  take_facts(f);
-  return status;
-}
-
 static cpb_status choose(fitting *f, cpb_error *error) {
   const cpb_exec *exec = CPB_EXEC_PART(f->passes.exec, f->passes.to, f->passes.to + 0.1);
   f->training.center = f->facts.mean;
@@ -89,7 +80,11 @@ cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *option
   if (status != CPB_OK) return status;
   f.passes.to = 0.3;
   status = f.o.map != NULL ? take_map(&f, rows, error) : CPB_OK;
-  if (status == CPB_OK) status = gather(&f, error);
+  cpb_statistics_fit_options gathering = {
+      .sample = f.o.sample, .seed = f.training.seed, .skip_bad = f.o.skip_bad};
+  cpb_gathering what = takes_norms(&f.o) ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
+  if (status == CPB_OK) status = cpb_gather(&f.passes, &gathering, what, &f.statistics, &f.facts, error);
+  take_facts(&f);
   if (status == CPB_OK) status = train(&f, sketch, error);
   cpb_statistics_free(f.statistics);
   if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);

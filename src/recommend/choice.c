@@ -210,19 +210,15 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
   return CPB_OK;
 }
 
-cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
                             cpb_choice **choice, const cpb_exec *exec, cpb_error *error) {
-  if (choice == NULL) return cpb_fail_missing(error, "choice");
   *choice = NULL;
-  cpb_goal_options options = defaults;
-  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
-  if (status != CPB_OK) return status;
-  if ((unsigned)options.goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options.goal);
-  if (options.goal == CPB_GOAL_RECALL && !(options.target > 0 && options.target < 1))
-    return cpb_fail_domain(error, "target", options.target, "target must be > 0 and < 1");
+  if ((unsigned)options->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options->goal);
+  if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
+    return cpb_fail_domain(error, "target", options->target, "target must be > 0 and < 1");
   cpb_choice *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a choice");
-  status = choose(made, sample, center, &options, exec, error);
+  cpb_status status = choose(made, sample, center, options, exec, error);
   if (status == CPB_OK)
     *choice = made;
   else

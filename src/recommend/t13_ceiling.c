@@ -302,7 +302,6 @@ static cpb_status measure(cpb_directions *x, cpb_memory *memory, cpb_view view, 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
                               size_t count, double *recall, double *spread, const cpb_exec *exec,
                               cpb_error *error) {
-  if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
     return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,
                     queries);
@@ -311,7 +310,6 @@ cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t
     cpb_status status = cpb_check_scale(s[i], error);
     if (status != CPB_OK) return status;
   }
-  if (count == 0) return CPB_OK;
   cpb_memory memory = {0};
   cpb_directions rows;
   cpb_status status = cpb_directions_new(&rows, &memory, x, center, exec, error);
