@@ -323,15 +323,6 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   return status == CPB_OK ? add_quantiles(f, model, error) : status;
 }
 
-static void clear(fitting *f) {
-  cpb_kept_source_free(&f->kept);
-  free(f->held);
-  free(f->W);
-  free(f->scores);
-  cpb_memory_free(&f->memory);
-  cpb_memory_free(&f->balls.memory);
-}
-
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                          cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error) {
   fitting f = {.count = 0};
@@ -349,7 +340,12 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
   f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
-  clear(&f);
+  cpb_kept_source_free(&f.kept);
+  free(f.held);
+  free(f.W);
+  free(f.scores);
+  cpb_memory_free(&f.memory);
+  cpb_memory_free(&f.balls.memory);
   if (status == CPB_OK)
     cpb_sized_give(report, &f.report, sizeof f.report);
   else {

@@ -666,14 +666,6 @@ static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
   return m->failed ? CPB_ENOMEM : status;
 }
 
-static void solver_free(solver *s) {
-  for (size_t k = 0; k < s->filling_count; k++) filling_free(&s->fillings[k]);
-  free(s->fillings);
-  cpb_memory_free(&s->memory);
-  cpb_memory_free(&s->kept);
-  cpb_hull_free(&s->hull);
-}
-
 static void keep_best(solver *s, const double *point) {
   cpb_capped_dual *dual = s->dual;
   dual->upper = s->now.value;
@@ -761,6 +753,10 @@ cpb_status cpb_capped_dual_solve(cpb_capped_dual *dual) {
   dual->lower = -INFINITY;
   dual->iterations = 0;
   if (status == CPB_OK) status = run(&s);
-  solver_free(&s);
+  for (size_t k = 0; k < s.filling_count; k++) filling_free(&s.fillings[k]);
+  free(s.fillings);
+  cpb_memory_free(&s.memory);
+  cpb_memory_free(&s.kept);
+  cpb_hull_free(&s.hull);
   return status;
 }

@@ -340,17 +340,14 @@ static void carry_ids(cpb_state *s, cpb_statistics *of) {
                     "the ids do not match the number of rows");
 }
 
-static bool is_extreme(double low, double high) {
-  bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
-  return plain && isfinite(low) && isfinite(high) && low <= high;
-}
-
 static void carry_columns(cpb_state *s, cpb_statistics *of) {
   cpb_column_sums *columns = &of->columns;
   for (size_t i = 0; of->rows > 0 && i < of->options.d && s->status == CPB_OK; i++) {
     /* 0, never -0: their order of arrival must not show */
     double low = cpb_state_double(s, columns->low[i] + 0.), high = cpb_state_double(s, columns->high[i] + 0.);
-    cpb_state_require(s, is_extreme(low, high), "a column has impossible extremes");
+    bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
+    cpb_state_require(s, plain && isfinite(low) && isfinite(high) && low <= high,
+                      "a column has impossible extremes");
     if (s->reading) columns->low[i] = low;
     if (s->reading) columns->high[i] = high;
     cpb_state_sum(s, &columns->sum[i]);
