@@ -1,4 +1,4 @@
-/* Every hot loop, listed once. There is one table per instruction set; all tables give identical bits.
+/* The loops that modules share. There is one table per instruction set; all tables give identical bits.
  *
  * This holds by construction: sums run in 16 virtual lanes that are added as a fixed tree, fused multiply-adds are used only
  * where the product is exact or the definition requires them (tiles, short rows), and every division and square root is the
