@@ -26,8 +26,13 @@ cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_stati
   options.norm_mean = facts->norm_mean;
   options.norm_median = facts->norm_median;
   options.norm_max = facts->norm_max;
-  cpb_status status = cpb_choose_scale(sample, center, &options, choice, exec, error);
-  if (status == CPB_OK) *s = cpb_choice_scale(*choice);
+  cpb_choice *chosen;
+  cpb_status status = cpb_choose_scale(sample, center, &options, &chosen, exec, error);
+  if (status == CPB_OK) *s = cpb_choice_scale(chosen);
+  if (choice != NULL)
+    *choice = chosen;
+  else
+    cpb_choice_free(chosen);
   return status;
 }
 
@@ -103,8 +108,7 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
   bool sampled = f->o.s == 0 && cpb_goal_is_sampled(f->o.goal);
   cpb_statistics_fit_options options = {
       .sample = sampled ? f->o.sample : 0, .seed = f->o.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
-  if (status == CPB_OK && f->p.norms) status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
+  cpb_status status = cpb_gather(&f->passes, &options, f->p.norms, &f->statistics, &f->facts, error);
   f->report.rows = f->facts.rows;
   f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
   if (f->o.centring == CPB_CENTRE_MEAN) f->center = f->facts.mean;
@@ -132,29 +136,21 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *error) {
-  if (norms->sketch.count == 0) return cpb_fail_no_rows(error);
-  cpb_statistics_result facts = {.size = sizeof facts,
-                                 .norm_mean = cpb_norm_fit_mean(norms),
-                                 .norm_median = NAN,
-                                 .norm_max = norms->sketch.moments.high[0]};
-  cpb_status status = f->o.goal == CPB_GOAL_MEDIAN
-                          ? cpb_norm_fit_median(norms, &f->passes, NULL, &facts.norm_median, error)
-                          : CPB_OK;
-  cpb_choice *choice = NULL;
-  cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
-  if (status == CPB_OK)
-    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, &choice, &f->s, NULL, error);
-  cpb_choice_free(choice);
-  return status;
-}
-
 /* Chooses s from norms that the statistics do not have. */
 static cpb_status find_lengths(fitting *f, cpb_error *error) {
   cpb_norm_fit norms;
+  cpb_statistics_result facts = {.size = sizeof facts, .norm_median = NAN};
+  cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
   f->passes.skip_bad = f->o.skip_bad;
   cpb_status status = cpb_norm_fit_run(&norms, f->center, f->W, &f->passes, error);
-  if (status == CPB_OK) status = scale_from_norms(f, &norms, error);
+  if (status == CPB_OK && norms.sketch.count == 0) status = cpb_fail_no_rows(error);
+  if (status == CPB_OK && f->o.goal == CPB_GOAL_MEDIAN)
+    status = cpb_norm_fit_median(&norms, &f->passes, NULL, &facts.norm_median, error);
+  if (status == CPB_OK) {
+    facts.norm_mean = cpb_norm_fit_mean(&norms);
+    facts.norm_max = norms.sketch.moments.high[0];
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, NULL, &f->s, NULL, error);
+  }
   f->report.rows = norms.sketch.count;
   f->report.bad_rows = norms.nan_rows + norms.inf_rows;
   cpb_norm_fit_free(&norms);
@@ -387,7 +383,7 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   if (facts.centred) {
     cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
     cpb_statistics_result found;
-    status = cpb_gather_columns(&passes, &gathering, &statistics, &found, error);
+    status = cpb_gather(&passes, &gathering, false, &statistics, &found, error);
     if (status == CPB_OK) options.center = found.mean;
   }
   if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);

@@ -28,7 +28,7 @@ static cpb_status read_sample(cpb_source *source, const char *name, size_t rows,
   passes.name = name;
   passes.from = from;
   passes.to = to;
-  return cpb_gather_columns(&passes, &options, &s->statistics, &s->facts, error);
+  return cpb_gather(&passes, &options, false, &s->statistics, &s->facts, error);
 }
 
 cpb_status cpb_recommend_fit(cpb_source *base, cpb_source *queries, bool skip_bad,

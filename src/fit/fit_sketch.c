@@ -44,23 +44,19 @@ static void take_facts(fitting *f) {
 static cpb_status gather(fitting *f, cpb_error *error) {
   cpb_statistics_fit_options options = {
       .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
-  if (status == CPB_OK && takes_norms(&f->o))
-    status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
+  cpb_status status = cpb_gather(&f->passes, &options, takes_norms(&f->o), &f->statistics, &f->facts, error);
   take_facts(f);
   return status;
 }
 
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_choice *choice = NULL;
   cpb_exec_part part;
   const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, f->passes.to + 0.1);
   f->training.center = f->facts.mean;
   f->training.s = f->o.s;
   if (f->o.s != 0) return CPB_OK;
   cpb_status status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, f->facts.sample, f->facts.mean,
-                                    &choice, &f->training.s, exec, error);
-  cpb_choice_free(choice);
+                                    NULL, &f->training.s, exec, error);
   if (f->training.kind == CPB_SKETCH_PRINCIPAL) f->training.s *= 2; /* S is then nearly linear on most rows */
   return status;
 }

@@ -21,8 +21,8 @@ static cpb_status look(void *arg, const cpb_slot *slot, cpb_first_fault *fault, 
   const gathering *g = arg;
   cpb_statistics *piece = g->piece[slot->number];
   cpb_status status = cpb_statistics_update(piece, slot->rows, g->first_id + slot->first, error);
-  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(piece) > 0) cpb_meet_faults(slot, fault);
-  return status;
+  if (status != CPB_OK || !g->columns || cpb_statistics_bad_rows(piece) == 0) return status;
+  return cpb_meet_faults(NULL, slot, fault, error);
 }
 
 static cpb_status gather(void *arg, const cpb_slot *slot, cpb_error *error) {
@@ -86,18 +86,19 @@ static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_op
   return status;
 }
 
-cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
-                              cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
-  cpb_status status = gather_columns(passes, options, statistics, error);
-  return status == CPB_OK ? cpb_gathered(*statistics, facts, error) : status;
-}
-
-cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
-                            cpb_error *error) {
+static cpb_status gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
+                               cpb_error *error) {
   cpb_status status = cpb_gathered(statistics, facts, error);
   if (status == CPB_OK && !facts->norms) status = cpb_statistics_begin_norms(statistics, error);
   if (status == CPB_OK) status = run(passes, statistics, 0, false, error);
   return status == CPB_OK ? cpb_gathered(statistics, facts, error) : status;
+}
+
+cpb_status cpb_gather(cpb_passes *passes, const cpb_statistics_fit_options *options, bool norms,
+                      cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
+  cpb_status status = gather_columns(passes, options, statistics, error);
+  if (status != CPB_OK) return status;
+  return norms ? gather_norms(passes, *statistics, facts, error) : cpb_gathered(*statistics, facts, error);
 }
 
 cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
@@ -123,7 +124,7 @@ cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows
   cpb_statistics_describe(statistics, &of);
   status = cpb_check_source_cols(rows, "rows", of.d, error);
   if (status != CPB_OK) return status;
-  return cpb_gather_norms(&passes, statistics, &facts, error);
+  return gather_norms(&passes, statistics, &facts, error);
 }
 
 /* Statistics of each column of a source. */

@@ -153,13 +153,15 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
   return tell(passes, 0, error);
 }
 
-void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault) {
+cpb_status cpb_meet_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+  (void)arg, (void)error;
   const cpb_loops *loops = cpb_loops_here();
   int bad = 0;
   for (size_t i = 0; i < slot->rows.rows && bad == 0; i++) {
     bad = cpb_row_fault(loops, slot->rows, i);
     if (bad != 0) cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
   }
+  return CPB_OK;
 }
 
 /* ---- all rows at once ---- */

@@ -86,8 +86,6 @@ static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
 
 /* EINVAL unless the cap is not NULL, is finite and consistent: |p| = 1 and sigma^2 = 1-b^2 within 1e-6. */
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
-/* The same, and a = b+<p,v>; v NULL: e. */
-cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error);
 
 /* EINVAL unless the region is not NULL and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
@@ -103,21 +101,18 @@ cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_erro
 cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, double s, double *scratch,
                                 cpb_cap *cap, cpb_error *error);
 
-/* The kind of region a complete cap is. */
-cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
-
 static inline void cpb_cap_set(cpb_cap *cap, double b, double sigma, double a) {
   cap->b = b;
   cap->sigma = sigma;
   cap->a = a;
 }
 
-/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere is on its
- * boundary, so scores have one sign. */
-void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);
+/* T3 and T5 in one, for a region, a scale and a pole v that have been checked; v NULL: e. */
+cpb_status cpb_cap_under(const cpb_region *region, double s, const double *v, cpb_cap *cap, cpb_error *error);
 
-/* A region without a metric of its own: round, with c = 0 and r = 0. */
-void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);
+/* The inverse; EINVAL unless the cap is complete under v, a = b+<p,v>. */
+cpb_status cpb_region_under(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                            cpb_error *error);
 
 /* EINVAL when c or r left the range of double. */
 cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error);

@@ -9,6 +9,7 @@
 #include "core/elementary.h"
 #include "core/column_names.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
@@ -267,13 +268,8 @@ double cpb_model_rank(const cpb_model *model, double score) {
   return ((double)low + (score - q[low]) / (q[high] - q[low])) / (double)(count - 1);
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles) {
-  qsort(scores, n, sizeof *scores, by_size);
+  cpb_sort_numbers(scores, n);
   for (size_t k = 0; k < count; k++) {
     double at = (double)k / (double)(count - 1) * (double)(n - 1);
     quantiles[k] = scores[(size_t)(at + 0.5)];

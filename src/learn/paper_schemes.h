@@ -8,9 +8,6 @@
 #include "learn/smo.h"
 #include "learn/working_set.h"
 
-/* z, a row relative to the centre, becomes S(z)+e = 2s(z,s)/(|z|^2+s^2), d+1 numbers; returns |z|^2. */
-double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s);
-
 /* One step: embeds the rows about `center` at scale s, finds the cap whose plane goes through the support vectors of the
  * widest margin to -e, and moves `center` to the centre of its ball (T3). With s = the present radius the distance to
  * the true centre falls cubically. multiplier: one number per row, sum 1. T10 */

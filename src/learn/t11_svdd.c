@@ -157,32 +157,26 @@ static cpb_status copy_in_unit(svdd_rows *rows, const mean_job *job, cpb_error *
   return CPB_OK;
 }
 
-static cpb_status make_ready(svdd_rows *rows, mean_job *job, double *first, const cpb_exec *exec,
-                             cpb_error *error) {
-  size_t heavy = heaviest(job->caps, job->x.rows);
-  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
-  int fault = cpb_row_fault(job->loops, job->x, heavy);
-  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
-  if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to report */
-  cpb_status status = look(job, first, rows->origin, &largest2, exec, error);
-  if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
-  int exponent = spread_exponent(job->x, job->caps, first);
-  if (exponent == INT_MIN || abs(exponent) < CPB_SAFE_EXPONENT / 2) return CPB_OK;
-  rows->exponent = exponent;
-  status = copy_in_unit(rows, job, error);
-  if (status != CPB_OK) return status;
-  job->x = rows->x;
-  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
-  return look(job, first, rows->origin, &largest2, exec, error);
-}
-
 /* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite. */
 static cpb_status svdd_rows_init(svdd_rows *rows, cpb_view x, const double *caps, const cpb_exec *exec,
                                  cpb_error *error) {
   mean_job job = {.loops = cpb_loops_here(), .x = x, .caps = caps};
   *rows = (svdd_rows){.x = x, .origin = malloc(2 * x.cols * sizeof(double))};
   if (rows->origin == NULL) return cpb_fail_memory(error, "%zu columns", x.cols);
-  return make_ready(rows, &job, rows->origin + x.cols, exec, error);
+  size_t heavy = heaviest(caps, x.rows);
+  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT), *first = rows->origin + x.cols;
+  cpb_scaled_row(job.loops, x, 0, heavy, first);
+  if (!cpb_all_finite(first, x.cols)) memset(first, 0, x.cols * sizeof *first); /* reported by its number */
+  cpb_status status = look(&job, first, rows->origin, &largest2, exec, error);
+  if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
+  int exponent = spread_exponent(x, caps, first);
+  if (exponent == INT_MIN || abs(exponent) < CPB_SAFE_EXPONENT / 2) return CPB_OK;
+  rows->exponent = exponent;
+  status = copy_in_unit(rows, &job, error);
+  if (status != CPB_OK) return status;
+  job.x = rows->x;
+  cpb_scaled_row(job.loops, job.x, 0, heavy, first);
+  return look(&job, first, rows->origin, &largest2, exec, error);
 }
 
 static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
@@ -194,21 +188,12 @@ static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, 
     status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
                                &report->radius);
     /* the bounds of their ball as a solution of SVDD: one read at its centre */
-    cpb_capped_dual judged = *dual;
     cpb_exec_part part;
-    judged.multipliers = NULL;
-    judged.exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
-    judged.point = malloc(dual->x.cols * sizeof *judged.point);
-    if (judged.point == NULL) status = CPB_ENOMEM;
-    if (status == CPB_OK) {
-      memcpy(judged.point, dual->point, dual->x.cols * sizeof *judged.point);
-      judged.max_iterations = 1;
-      status = cpb_capped_dual_solve(&judged);
-      dual->upper = judged.upper;
-      dual->lower = judged.lower;
-      dual->iterations = rounds;
-    }
-    free(judged.point);
+    dual->exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
+    dual->multipliers = NULL;
+    dual->max_iterations = 1;
+    if (status == CPB_OK) status = cpb_capped_dual_solve(dual);
+    dual->iterations = rounds;
   } else {
     status = cpb_capped_dual_solve(dual);
     report->radius = sqrt(fmax(dual->edge, 0));

@@ -277,37 +277,33 @@ static void take_means(const double *found, size_t queries, size_t scales, size_
   }
 }
 
-static cpb_status measure(cpb_directions *x, cpb_view view, const double *center, size_t k, size_t queries,
-                          const double *s, size_t count, double *recall, double *spread, const cpb_exec *exec,
-                          cpb_error *error) {
-  cpb_memory memory = {0};
-  double *norm2 = cpb_memory_take(&memory, x->n, sizeof *norm2), least = INFINITY;
-  double *s2 = cpb_memory_take(&memory, count, sizeof *s2);
-  double *found = cpb_memory_zeros(&memory, queries, count * sizeof *found);
-  double *y = cpb_memory_take(&memory, x->n, (x->d + 1) * sizeof *y);
-  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu queries", queries) : CPB_OK;
-  if (status == CPB_OK) {
-    int shift = unit_to_rows(x, view, norm2);
-    for (size_t i = 0; i < count; i++) {
-      double scale = ldexp(s[i], shift);
-      s2[i] = scale * scale;
-      least = fmin(least, scale);
-    }
-    ceiling_job job = {.loops = cpb_loops_here(),
-                       .x = x,
-                       .norm2 = norm2,
-                       .k = k,
-                       .scales = count,
-                       .s2 = s2,
-                       .least_s2 = least * least,
-                       .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
-                       .found = found};
-    cpb_exec_part quiet;
-    status = embed_rows(x, center, shift, least, y, cpb_exec_part_of(&quiet, exec, 0, 0), error);
-    if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
-    if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
+static cpb_status measure(cpb_directions *x, cpb_memory *memory, cpb_view view, const double *center,
+                          size_t k, size_t queries, const double *s, size_t count, double *recall,
+                          double *spread, const cpb_exec *exec, cpb_error *error) {
+  double *norm2 = cpb_memory_take(memory, x->n, sizeof *norm2), least = INFINITY;
+  double *s2 = cpb_memory_take(memory, count, sizeof *s2);
+  double *found = cpb_memory_zeros(memory, queries, count * sizeof *found);
+  double *y = cpb_memory_take(memory, x->n, (x->d + 1) * sizeof *y);
+  if (memory->failed) return cpb_fail_memory(error, "%zu queries", queries);
+  int shift = unit_to_rows(x, view, norm2);
+  for (size_t i = 0; i < count; i++) {
+    double scale = ldexp(s[i], shift);
+    s2[i] = scale * scale;
+    least = fmin(least, scale);
   }
-  cpb_memory_free(&memory);
+  ceiling_job job = {.loops = cpb_loops_here(),
+                     .x = x,
+                     .norm2 = norm2,
+                     .k = k,
+                     .scales = count,
+                     .s2 = s2,
+                     .least_s2 = least * least,
+                     .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
+                     .found = found};
+  cpb_exec_part quiet;
+  cpb_status status = embed_rows(x, center, shift, least, y, cpb_exec_part_of(&quiet, exec, 0, 0), error);
+  if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
+  if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
   return status;
 }
 
@@ -324,11 +320,12 @@ cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t
     if (status != CPB_OK) return status;
   }
   if (count == 0) return CPB_OK;
+  cpb_memory memory = {0};
   cpb_directions rows;
-  cpb_status status = cpb_directions_new(&rows, x, center, exec, error);
+  cpb_status status = cpb_directions_new(&rows, &memory, x, center, exec, error);
   if (status == CPB_OK)
-    status = measure(&rows, x, center, k, queries < x.rows ? queries : x.rows, s, count, recall, spread, exec,
-                     error);
-  cpb_directions_free(&rows);
+    status = measure(&rows, &memory, x, center, k, queries < x.rows ? queries : x.rows, s, count, recall,
+                     spread, exec, error);
+  cpb_memory_free(&memory);
   return status;
 }

@@ -246,9 +246,7 @@ cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch 
 }
 
 static double middle_of(uint32_t bin) {
-  uint64_t bits = (uint64_t)bin << BIN_SHIFT;
-  if (bin == 0) return 0;
-  bits |= (uint64_t)1 << (BIN_SHIFT - 1);
+  uint64_t bits = (uint64_t)bin << BIN_SHIFT | (uint64_t)(bin > 0) << (BIN_SHIFT - 1);
   double value;
   memcpy(&value, &bits, sizeof value);
   return value;
@@ -265,8 +263,7 @@ uint32_t cpb_norm_sketch_bin(const cpb_norm_sketch *sketch, uint64_t *rank) {
 }
 
 double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank) {
-  uint32_t bin = cpb_norm_sketch_bin(sketch, &rank);
-  return bin == UINT32_MAX ? NAN : middle_of(bin);
+  return middle_of(cpb_norm_sketch_bin(sketch, &rank));
 }
 
 void cpb_norm_sketch_each(const cpb_norm_sketch *sketch,

@@ -8,6 +8,7 @@
 #include "capball/advanced/abid.h"
 #include "core/elementary.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "scale/weighted.h"
 
@@ -63,11 +64,12 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
                              const cpb_exec *exec, cpb_error *error) {
   if (abid == NULL) return cpb_fail_missing(error, "abid");
   *abid = NAN;
+  cpb_memory memory = {0};
   cpb_directions u;
-  cpb_weights w = {0};
+  cpb_weights w;
   double F;
-  cpb_status status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w, &u, 1, error);
+  cpb_status status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w, &memory, &u, 1, error);
   size_t n = 0;
   for (size_t i = 0; i < u.n && status == CPB_OK; i++)
     if (u.norm[i] > 0) {
@@ -77,8 +79,7 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
   if (status == CPB_OK) status = check_pairs(n, pairs, error);
   if (status == CPB_OK) status = cpb_weighted_squares(&u, &w, &F, exec, error);
   if (status == CPB_OK) *abid = abid_of(F, n, pairs);
-  cpb_weights_free(&w);
-  cpb_directions_free(&u);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -89,17 +90,17 @@ typedef struct sweep {
   double *zz;       /* columns: sums over the rows */
   double *squares;  /* columns x columns */
   double *products; /* columns x columns */
-  cpb_memory memory;
 } sweep;
 
-static cpb_status sweep_new(sweep *w, const cpb_directions *u, size_t count, bool slopes, cpb_error *error) {
+static cpb_status sweep_new(sweep *w, cpb_memory *memory, const cpb_directions *u, size_t count, bool slopes,
+                            cpb_error *error) {
   *w = (sweep){.count = count, .columns = slopes ? 2 * count : count};
-  cpb_status status = cpb_weights_new(&w->hh, u, w->columns, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w->hz, u, w->columns, error);
-  w->zz = cpb_memory_zeros(&w->memory, w->columns, sizeof(double));
-  w->squares = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
-  w->products = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
-  if (status == CPB_OK && w->memory.failed) status = cpb_fail_memory(error, "%zu scales", count);
+  cpb_status status = cpb_weights_new(&w->hh, memory, u, w->columns, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w->hz, memory, u, w->columns, error);
+  w->zz = cpb_memory_zeros(memory, w->columns, sizeof(double));
+  w->squares = cpb_memory_zeros(memory, w->columns * w->columns, sizeof(double));
+  w->products = cpb_memory_zeros(memory, w->columns * w->columns, sizeof(double));
+  if (status == CPB_OK && memory->failed) status = cpb_fail_memory(error, "%zu scales", count);
   return status;
 }
 
@@ -140,10 +141,11 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
   cpb_status status = check_sweep(scales.s, count, scales.abid, error);
   if (status == CPB_OK) status = check_pairs(x.rows, pairs, error);
   if (status != CPB_OK || count == 0) return status;
+  cpb_memory memory = {0};
   cpb_directions u;
-  sweep w = {0};
-  status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = sweep_new(&w, &u, count, scales.slope != NULL, error);
+  sweep w;
+  status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = sweep_new(&w, &memory, &u, count, scales.slope != NULL, error);
   if (status == CPB_OK) {
     sweep_fill(&w, &u, scales.s);
     status = cpb_weighted_squares(&u, &w.hh, w.squares, exec, error);
@@ -155,10 +157,7 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
     if (scales.slope != NULL)
       scales.slope[k] = abid_slope(scales.abid[k], F, 2 * sweep_part(&w, k, count + k), x.rows, pairs);
   }
-  cpb_weights_free(&w.hh);
-  cpb_weights_free(&w.hz);
-  cpb_memory_free(&w.memory);
-  cpb_directions_free(&u);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -239,11 +238,6 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
   return CPB_OK;
 }
 
-static int by_value(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 /* The borders between bins: half of them follow the number of rows, half the width of log|x|, so that no bin is
  * wide where rows are few or crowded where they are many. `sorted` holds log|x| in ascending order. */
 static void set_borders(const double *sorted, size_t count, size_t borders, double *border) {
@@ -277,7 +271,7 @@ static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weigh
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
   double *border = logs + count;
-  qsort(logs, count, sizeof *logs, by_value);
+  cpb_sort_numbers(logs, count);
   if (count > 0) set_borders(logs, count, c->nodes, border);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? cpb_exp(border[k]) : 1;
   for (size_t i = 0; i < u->n; i++)
@@ -322,20 +316,19 @@ static void count_rows(cpb_abid_curve *c, const cpb_directions *u, const cpb_wei
   c->mean_norm = sum;
 }
 
-static cpb_status fill_curve(cpb_abid_curve **curve, const cpb_directions *u, size_t bins,
+static cpb_status fill_curve(cpb_abid_curve **curve, cpb_memory *memory, const cpb_directions *u, size_t bins,
                              const cpb_exec *exec, cpb_error *error) {
   range r = range_of(u);
   size_t nodes;
-  cpb_weights w = {0};
+  cpb_weights w;
   cpb_status status = find_nodes(r, bins, &nodes, error);
   if (status == CPB_OK) status = curve_alloc(curve, nodes, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w, u, nodes, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w, memory, u, nodes, error);
   if (status == CPB_OK)
     status = bins > 0 ? set_bins(*curve, u, &w, error) : set_chebyshev(*curve, u, r, &w, error);
   if (status == CPB_OK) count_rows(*curve, u, &w);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_squares(u, &w, (*curve)->squares, exec, error);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_products(u, &w, (*curve)->products, exec, error);
-  cpb_weights_free(&w);
   return status;
 }
 
@@ -343,10 +336,11 @@ cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb
                               const cpb_exec *exec, cpb_error *error) {
   if (curve == NULL) return cpb_fail_missing(error, "curve");
   *curve = NULL;
+  cpb_memory memory = {0};
   cpb_directions u;
-  cpb_status status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = fill_curve(curve, &u, bins, exec, error);
-  cpb_directions_free(&u);
+  cpb_status status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = fill_curve(curve, &memory, &u, bins, exec, error);
+  cpb_memory_free(&memory);
   if (status == CPB_OK) return CPB_OK;
   cpb_abid_curve_free(*curve);
   *curve = NULL;
