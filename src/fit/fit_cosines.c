@@ -110,7 +110,7 @@ cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
   if (status != CPB_OK) return status;
   cpb_statistics_fit_options gathering = {.sample = o.sample, .seed = o.seed, .skip_bad = o.skip_bad};
   found.s = o.s;
-  status = cpb_gather(&passes, &gathering, false, &statistics, &facts, error);
+  status = cpb_gather(&passes, &gathering, CPB_GATHER_COLUMNS, &statistics, &facts, error);
   if (status == CPB_OK) status = find(&facts, &found, error);
   cpb_statistics_free(statistics);
   if (status == CPB_OK) {

@@ -218,12 +218,11 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
 static cpb_status find_balls(fitting *f, cpb_error *error) {
   size_t *group = calloc(f->y.rows + 1, sizeof *group);
   if (group == NULL) return no_memory(f, error);
-  cpb_exec_part whitening, balls;
   cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
   if (status == CPB_OK && f->o.whiten)
-    status = whiten_within(f, group, cpb_exec_part_of(&whitening, f->exec, 0, 0.1), error);
+    status = whiten_within(f, group, CPB_EXEC_PART(f->exec, 0, 0.1), error);
   if (status == CPB_OK)
-    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, cpb_exec_part_of(&balls, f->exec, 0.1, 1), error);
+    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, CPB_EXEC_PART(f->exec, 0.1, 1), error);
   free(group);
   return status;
 }
@@ -266,11 +265,10 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   cpb_error why = {0};
   double quantiles[QUANTILES];
   size_t count = 0;
-  cpb_exec_part part;
   cpb_source held = cpb_source_from_view(f->rows);
   cpb_status status =
       cpb_model_score_source(*model, f->rows.data != NULL ? &held : f->passes.source, &f->scores, &count,
-                             cpb_exec_part_of(&part, f->passes.exec, SOLVED, 1), &why);
+                             CPB_EXEC_PART(f->passes.exec, SOLVED, 1), &why);
   bool finite = f->o.weights == NULL; /* or the fit had refused them; of weight 0 they may be anything */
   if (status == CPB_EROW && finite) return CPB_OK;
   if (status != CPB_OK) return cpb_fail_again(error, &why);
@@ -310,8 +308,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
 }
 
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
-  cpb_exec_part part;
-  f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
+  f->exec = CPB_EXEC_PART(f->passes.exec, stream ? 0 : HELD, SOLVED);
   cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);

@@ -44,14 +44,14 @@ static void take_facts(fitting *f) {
 static cpb_status gather(fitting *f, cpb_error *error) {
   cpb_statistics_fit_options options = {
       .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather(&f->passes, &options, takes_norms(&f->o), &f->statistics, &f->facts, error);
+  cpb_gathering what = takes_norms(&f->o) ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
+  cpb_status status = cpb_gather(&f->passes, &options, what, &f->statistics, &f->facts, error);
   take_facts(f);
   return status;
 }
 
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_exec_part part;
-  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, f->passes.to + 0.1);
+  const cpb_exec *exec = CPB_EXEC_PART(f->passes.exec, f->passes.to, f->passes.to + 0.1);
   f->training.center = f->facts.mean;
   f->training.s = f->o.s;
   if (f->o.s != 0) return CPB_OK;
@@ -62,11 +62,10 @@ static cpb_status choose(fitting *f, cpb_error *error) {
 }
 
 static cpb_status train(fitting *f, cpb_sketch **sketch, cpb_error *error) {
-  cpb_exec_part part;
   cpb_status status = f->o.map == NULL ? choose(f, error) : CPB_OK;
   if (status != CPB_OK) return status;
   return cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
-                          cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
+                          CPB_EXEC_PART(f->passes.exec, f->passes.to + 0.1, 1), error);
 }
 
 static cpb_status begin(fitting *f, const cpb_sketch_fit_options *options, cpb_sketch **sketch,

@@ -191,6 +191,7 @@ typedef struct lift_job {
   double *z;        /* n rows of d+1 */
   double *distance; /* per block: sum of |x-center| */
   double *whole;    /* one C for all rows with a weight; NULL: for all rows */
+  double *normal;   /* d+1: of the plane */
 } lift_job;
 
 static bool weighs(const cpb_capped_dual *dual, size_t i) { return dual->caps == NULL || dual->caps[i] > 0; }
@@ -229,8 +230,8 @@ static double lift(lift_job *job) {
 static cpb_status one_round(lift_job *job, cpb_capped_dual *dual, bool paper, const cpb_exec *exec,
                             double *radius, double *moved) {
   size_t d = dual->x.cols;
-  double s = job->s, *normal = calloc(d + 1, sizeof *normal);
-  if (normal == NULL) return CPB_ENOMEM;
+  double s = job->s, *normal = job->normal;
+  memset(normal, 0, d * sizeof *normal);
   lift(job);
   cpb_capped_dual svm = {.loops = dual->loops,
                          .exec = exec,
@@ -248,34 +249,31 @@ static cpb_status one_round(lift_job *job, cpb_capped_dual *dual, bool paper, co
   double side2 = dual->loops->dot(normal, normal, d);
   if (status == CPB_OK && ball_of_plane(side2, normal[d], rho, s, radius, moved))
     dual->loops->axpby(s / rho, normal, 1, dual->point, dual->point, d);
-  free(normal);
   return status;
 }
 
-cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
-                             double *radius) {
+cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, cpb_svdd_report *report) {
   size_t n = dual->x.rows, d = dual->x.cols;
   lift_job job = {.dual = dual, .s = 1};
   cpb_memory memory = {0};
   job.center = cpb_memory_take(&memory, d, sizeof *job.center);
+  job.normal = cpb_memory_take(&memory, d + 1, sizeof *job.normal);
   job.z = cpb_memory_take(&memory, n, (d + 1) * sizeof *job.z);
   job.distance = cpb_memory_take(&memory, n / BLOCK_ROWS + 1, sizeof *job.distance);
   if (paper && dual->caps != NULL) job.whole = cpb_memory_take(&memory, n, sizeof *job.whole);
   cpb_status status = memory.failed ? CPB_ENOMEM : CPB_OK;
   for (size_t i = 0; job.whole != NULL && i < n; i++) job.whole[i] = weighs(dual, i);
-  *settled = false;
-  *radius = 0;
   if (status == CPB_OK) job.s = lift(&job);
-  for (*rounds = 0; status == CPB_OK && job.s > 0 && *rounds < ROUNDS && !*settled; ++*rounds) {
-    double moved = NAN, round = (double)*rounds;
-    cpb_exec_part part;
-    const cpb_exec *exec = cpb_exec_part_of(&part, dual->exec, round / ROUNDS, (round + 1) / ROUNDS);
-    status = one_round(&job, dual, paper, exec, radius, &moved);
+  for (; status == CPB_OK && job.s > 0 && report->iterations < ROUNDS && !report->converged;
+       report->iterations++) {
+    double moved = NAN, round = (double)report->iterations;
+    const cpb_exec *exec = CPB_EXEC_PART(dual->exec, round / ROUNDS, (round + 1) / ROUNDS);
+    status = one_round(&job, dual, paper, exec, &report->radius, &moved);
     if (isnan(moved)) break;
-    *settled = moved <= 1e-9 * *radius;
-    job.s = *radius;
+    report->converged = moved <= 1e-9 * report->radius;
+    job.s = report->radius;
   }
-  if (job.s == 0) *settled = true; /* all rows are one point */
+  if (job.s == 0) report->converged = true; /* all rows are one point */
   cpb_memory_free(&memory);
   return status;
 }
@@ -298,7 +296,9 @@ typedef struct embedded_rows {
   double *rise;     /* of row i */
   double *diagonal; /* <z_i,z_i> */
   double *cap, *a;  /* of the SVM */
+  double gap;       /* of the SVM */
   double *scratch;
+  cpb_error *error;
 } embedded_rows;
 
 /* Everything that depends on the centre; returns the mean distance from it. */
@@ -334,23 +334,21 @@ static void embedded_row(void *context, size_t i, double *to) {
   for (size_t j = 0; j < e->n; j++) to[j] = e->rise[i] + e->rise[j] - to[j] / 2;
 }
 
-static cpb_status kernel_round(embedded_rows *e, cpb_paper_kernel_fit *fit, double *moved) {
-  cpb_exec_part part;
-  double round = (double)fit->rounds;
+static cpb_status kernel_round(embedded_rows *e, double round, double *radius, double *moved) {
   cpb_smo svm = {.n = e->n,
                  .row = embedded_row,
                  .context = e,
                  .diagonal = e->diagonal,
                  .cap = e->cap,
-                 .gap = fit->gap,
-                 .exec = cpb_exec_part_of(&part, e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
-                 .error = fit->error,
+                 .gap = e->gap,
+                 .exec = CPB_EXEC_PART(e->rows->exec, round / ROUNDS, (round + 1) / ROUNDS),
+                 .error = e->error,
                  .a = e->a};
   cpb_status status = cpb_smo_solve(&svm);
   double rho = -svm.edge / 2, last = e->rows->loops->dot(e->a, e->rise, e->n);
   double side2 = fmax(0, svm.norm2 - last * last), stay = 1 - last / rho;
   *moved = NAN;
-  if (status != CPB_OK || !ball_of_plane(side2, last, rho, e->s, &fit->radius, moved)) return status;
+  if (status != CPB_OK || !ball_of_plane(side2, last, rho, e->s, radius, moved)) return status;
   for (size_t i = 0; i < e->n; i++) e->center[i] = stay * e->center[i] + e->a[i] * e->rise[i] / rho;
   return CPB_OK;
 }
@@ -361,17 +359,18 @@ static void write_center(const embedded_rows *e) {
   for (size_t i = 0; i < e->n; i++) e->center[i] = e->a[i] * e->rise[i] / sum;
 }
 
-static void begin(embedded_rows *e, const cpb_paper_kernel_fit *fit) {
+static void begin(embedded_rows *e, bool paper) {
   size_t step = e->n / SAMPLE + 1, count = (e->n - 1) / step + 1;
   for (size_t i = 0; i < e->n; i++) {
-    e->cap[i] = fit->paper ? 1 : fit->cap[i];
+    e->cap[i] = paper ? 1 : e->rows->cap[i];
     e->center[i] = i % step == 0 ? 1 / (double)count : 0;
   }
   cpb_smo_start(e->cap, e->n, e->a);
 }
 
-cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, cpb_paper_kernel_fit *fit) {
-  embedded_rows e = {.rows = rows, .n = rows->x.rows, .center = fit->center, .a = fit->a};
+cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, double gap, bool paper, double *a, double *center,
+                                    cpb_svdd_report *report, cpb_error *error) {
+  embedded_rows e = {.rows = rows, .n = rows->x.rows, .center = center, .a = a, .gap = gap, .error = error};
   double *numbers = malloc(6 * e.n * sizeof *numbers), moved = NAN;
   if (numbers == NULL) return CPB_ENOMEM;
   e.along = numbers;
@@ -380,18 +379,17 @@ cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, cpb_paper_kernel_fit 
   e.diagonal = numbers + 3 * e.n;
   e.cap = numbers + 4 * e.n;
   e.scratch = numbers + 5 * e.n;
-  begin(&e, fit);
-  fit->radius = 0;
+  begin(&e, paper);
   double s = look_from_center(&e);
-  fit->settled = s == 0; /* all images are one point */
+  report->converged = s == 0; /* all images are one point */
   cpb_status status = CPB_OK;
-  for (fit->rounds = 0; status == CPB_OK && !fit->settled && fit->rounds < ROUNDS; fit->rounds++) {
+  for (; status == CPB_OK && !report->converged && report->iterations < ROUNDS; report->iterations++) {
     set_scale(&e, s);
-    status = kernel_round(&e, fit, &moved);
+    status = kernel_round(&e, (double)report->iterations, &report->radius, &moved);
     if (isnan(moved)) break;
-    fit->settled = moved <= sqrt(fit->gap) * fit->radius;
-    s = fit->radius;
-    if (!fit->settled) look_from_center(&e);
+    report->converged = moved <= sqrt(gap) * report->radius;
+    s = report->radius;
+    if (!report->converged) look_from_center(&e);
   }
   if (status == CPB_OK && !isnan(moved)) write_center(&e);
   free(numbers);

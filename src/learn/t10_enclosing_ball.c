@@ -16,6 +16,7 @@
 #include "learn/paper_schemes.h"
 #include "learn/piece_rounds.h"
 #include "parallel/tell.h"
+#include "scale/norm_sketch.h"
 
 CPB_DEFAULTS(cpb_ball_options, .size = sizeof(cpb_ball_options), .gap = 1e-9, .max_passes = 200)
 
@@ -434,19 +435,10 @@ static cpb_status start_rounds(cpb_ball_rounds *rounds, int exponent, uint64_t r
 
 static cpb_status look_at_columns(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, cpb_error *error) {
   size_t d = rounds->d;
-  double *low = malloc(2 * d * sizeof *low), *high = low + d, buffer[CPB_CHUNK];
-  cpb_status status = low == NULL ? cpb_fail_memory(error, "%zu columns", d) : CPB_OK;
-  for (size_t j = 0; j < 2 * d && status == CPB_OK; j++) low[j] = j < d ? INFINITY : -INFINITY;
-  for (size_t i = 0; i < x.rows && status == CPB_OK; i++) {
-    bool finite = true;
-    for (size_t offset = 0; offset < d; offset += CPB_CHUNK) {
-      size_t count = cpb_chunk_count(d, offset);
-      const double *chunk = cpb_row_chunk(rounds->loops, x, i, offset, count, buffer);
-      finite = rounds->loops->span(chunk, count, low + offset, high + offset) && finite;
-    }
-    if (!finite) status = cpb_fault_report(i, cpb_row_fault(rounds->loops, x, i), "x", error);
-  }
-  if (status == CPB_OK) status = take_sample(rounds, x, ids, error);
+  double *low = malloc(2 * d * sizeof *low), *high = low + d;
+  if (low == NULL) return cpb_fail_memory(error, "%zu columns", d);
+  bool finite = cpb_column_extremes(rounds->loops, x, low, high);
+  cpb_status status = finite ? take_sample(rounds, x, ids, error) : cpb_check_finite(x, "x", d, NULL, error);
   if (status == CPB_OK) {
     cpb_columns_widen(rounds->low, rounds->high, rounds->rows_seen == 0, low, high, d);
     rounds->rows_seen += x.rows;

@@ -70,19 +70,12 @@ static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const 
   size_t n = rows->x.rows;
   bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may exceed the caps */
   double *numbers = calloc(4 * n, sizeof *numbers);
-  cpb_paper_kernel_fit fit = {.cap = cap,
-                              .gap = fmax(options->gap, 0x1p-40),
-                              .paper = paper,
-                              .error = error,
-                              .a = numbers,
-                              .center = multipliers};
-  cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_paper_kernel_cap_svm(rows, &fit);
+  cpb_status status = numbers == NULL ? CPB_ENOMEM
+                                      : cpb_paper_kernel_cap_svm(rows, fmax(options->gap, 0x1p-40), paper,
+                                                                 numbers, multipliers, report, error);
   if (status == CPB_OK)
-    status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, norm2, report);
+    status = judge_center(rows, cap, multipliers, paper ? NULL : numbers, numbers + n, norm2, report);
   free(numbers);
-  report->radius = fit.radius;
-  report->iterations = fit.rounds;
-  report->converged = fit.settled;
   return status;
 }
 

@@ -95,14 +95,13 @@ static cpb_status find_near(ceiling_job *job, const cpb_exec *exec, cpb_error *e
   size_t wanted = job->k + 1;
   cpb_hit *hits = malloc(job->count * wanted * sizeof *hits);
   if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, job->count);
-  cpb_exec_part nearest, within;
   cpb_status status = cpb_knn(rows, cpb_view_slice(rows, job->first, job->count), wanted, CPB_L2, hits,
-                              cpb_exec_part_of(&nearest, exec, 0, 0.4), error);
+                              CPB_EXEC_PART(exec, 0, 0.4), error);
   for (size_t i = 0; i < job->count && status == CPB_OK; i++)
     job->limit[i] = kth_of_others(hits + i * wanted, job->k, job->first + i) * margin + blur;
   free(hits);
   if (status != CPB_OK) return status;
-  return search_within(job, rows, &job->near, cpb_exec_part_of(&within, exec, 0.4, 1), error);
+  return search_within(job, rows, &job->near, CPB_EXEC_PART(exec, 0.4, 1), error);
 }
 
 static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
@@ -191,19 +190,16 @@ static void ask(void *argument, size_t i) {
 }
 
 static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_part near, close;
-  cpb_status status = find_near(job, cpb_exec_part_of(&near, exec, 0, 0.6), error);
-  const cpb_exec *rest = cpb_exec_part_of(&close, exec, 0.6, 0.9);
+  cpb_status status = find_near(job, CPB_EXEC_PART(exec, 0, 0.6), error);
+  const cpb_exec *rest = CPB_EXEC_PART(exec, 0.6, 0.9);
   if (status == CPB_OK) status = cpb_exec_try(rest, job->count, set_sphere_limit, job, error);
   return status == CPB_OK ? search_within(job, job->embedded, &job->close, rest, error) : status;
 }
 
 static cpb_status ask_batch(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_part comparing;
   double from = job->every_row ? 0 : 0.9;
   cpb_status status = job->every_row ? CPB_OK : find_candidates(job, exec, error);
-  if (status == CPB_OK)
-    status = cpb_exec_run_told(cpb_exec_part_of(&comparing, exec, from, 1), job->count, ask, job, error);
+  if (status == CPB_OK) status = cpb_exec_run_told(CPB_EXEC_PART(exec, from, 1), job->count, ask, job, error);
   if (status == CPB_OK && atomic_load(&job->out_of_memory))
     status = cpb_fail_memory(error, "the candidates of %zu queries", job->count);
   return status;
@@ -216,8 +212,7 @@ static cpb_status ask_all(ceiling_job *job, size_t queries, const cpb_exec *exec
     job->count = left < most ? left : most;
     if (job->count > BATCH) job->count = BATCH;
     double from = (double)job->first, to = from + (double)job->count, all = (double)queries;
-    cpb_exec_part batch;
-    status = ask_batch(job, cpb_exec_part_of(&batch, exec, from / all, to / all), error);
+    status = ask_batch(job, CPB_EXEC_PART(exec, from / all, to / all), error);
     if (job->first == 0)
       job->every_row = job->close.start[job->count] > job->count * job->x->n / USELESS_SHARE;
   }
@@ -300,8 +295,7 @@ static cpb_status measure(cpb_directions *x, cpb_memory *memory, cpb_view view, 
                      .least_s2 = least * least,
                      .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
                      .found = found};
-  cpb_exec_part quiet;
-  cpb_status status = embed_rows(x, center, shift, least, y, cpb_exec_part_of(&quiet, exec, 0, 0), error);
+  cpb_status status = embed_rows(x, center, shift, least, y, CPB_EXEC_PART(exec, 0, 0), error);
   if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
   if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
   return status;

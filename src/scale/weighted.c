@@ -304,11 +304,9 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
   job.shares = cpb_zero_lines(tasks * shares * moments_size(&job, 0), sizeof(double));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
-  cpb_exec_part summing, joining;
-  cpb_status status =
-      cpb_exec_run_told(cpb_exec_part_of(&summing, exec, 0, 0.9), tasks * shares, share_task, &job, error);
+  cpb_status status = cpb_exec_run_told(CPB_EXEC_PART(exec, 0, 0.9), tasks * shares, share_task, &job, error);
   if (status == CPB_OK)
-    status = run_tasks(&job, join_task, tasks, squares, cpb_exec_part_of(&joining, exec, 0.9, 1), error);
+    status = run_tasks(&job, join_task, tasks, squares, CPB_EXEC_PART(exec, 0.9, 1), error);
   free(job.shares);
   return status;
 }
@@ -344,10 +342,9 @@ static void sum_task(void *argument, size_t task) {
   free(sums);
 }
 
+/* Reports no progress: the squares before it dominate the time. */
 cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
                                  double *products, const cpb_exec *exec, cpb_error *error) {
   pair_job job = job_of(directions, weights);
-  cpb_exec_part after; /* after the squares, which dominate the time */
-  return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
-                   error);
+  return run_tasks(&job, sum_task, directions->stride / PANEL, products, CPB_EXEC_PART(exec, 1, 1), error);
 }
