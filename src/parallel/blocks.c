@@ -12,9 +12,7 @@ void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault) {
   }
 }
 
-cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
-  uint64_t key = atomic_load(&first->key);
-  if (key == UINT64_MAX) return CPB_OK;
+cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error) {
   static const struct {
     cpb_reason reason;
     const char *predicate;
@@ -25,7 +23,12 @@ cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name
       [CPB_FAULT_ZERO] = {CPB_WHY_ROW_ZERO, "is 0: it has no direction"},
       [CPB_FAULT_RANGE] = {CPB_WHY_ROW_RANGE, "has a result too large for the output's type"},
       [CPB_FAULT_LONG] = {CPB_WHY_ROW_LONG, "is longer than the longest row allowed"}};
-  return cpb_fail_row(error, said[key % 8].reason, name, key / 8, "%s", said[key % 8].predicate);
+  return cpb_fail_row(error, said[fault].reason, argument, row, "%s", said[fault].predicate);
+}
+
+cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
+  uint64_t key = atomic_load(&first->key);
+  return key == UINT64_MAX ? CPB_OK : cpb_fault_report((size_t)(key / 8), (int)(key % 8), name, error);
 }
 
 size_t cpb_blocks_count(const cpb_blocks *blocks) {
@@ -50,13 +53,6 @@ size_t cpb_blocks_rows(size_t elements_per_row) {
   enum { ELEMENTS = 1 << 16, STEP = 64 };
   size_t rows = ELEMENTS / (elements_per_row == 0 ? 1 : elements_per_row) / STEP * STEP;
   return rows == 0 ? STEP : rows;
-}
-
-cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error) {
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
-  return cpb_first_fault_report(&first, argument, error);
 }
 
 typedef struct row_run {

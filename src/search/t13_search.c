@@ -34,10 +34,8 @@ static cpb_view block_of(const cpb_search *search) {
   return cpb_view_slice(search->fed, search->block_first, search->block_count);
 }
 
-static void meet_faults(cpb_search *search, const size_t *row, const int *fault, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (fault[i] != 0)
-      cpb_first_fault_meet(&search->fault, search->block_first + row[i], (cpb_fault)fault[i]);
+static void meet_fault(cpb_search *search, size_t row, int fault) {
+  if (fault != 0) cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
 }
 
 /* Row and column factors of a panel of floats. */
@@ -45,15 +43,12 @@ static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
   cpb_view rows = block_of(search);
-  for (size_t at = first; at < first + count; at += CPB_PANEL_ROWS) {
-    size_t here = first + count - at < CPB_PANEL_ROWS ? first + count - at : CPB_PANEL_ROWS;
-    int fault[CPB_PANEL_ROWS];
-    for (size_t i = at + CPB_PANEL_ROWS; i < at + 2 * CPB_PANEL_ROWS && i < first + count; i++)
-      cpb_fetch_row(rows, search->block_order[i]);
-    cpb_float_filter_rows(&search->float_filter, rows, search->block_order + at, here,
-                          search->factors + cpb_panel_at(search->float_filter.d, at, 0), search->start + at,
-                          fault);
-    meet_faults(search, search->block_order + at, fault, here);
+  for (size_t at = first; at < first + count; at++) {
+    size_t row = search->block_order[at], ahead = at + CPB_PANEL_ROWS;
+    if (ahead < first + count) cpb_fetch_row(rows, search->block_order[ahead]);
+    int fault =
+        cpb_float_filter_row(&search->float_filter, rows, row, at, search->factors, search->start + at);
+    meet_fault(search, row, fault);
   }
 }
 
@@ -91,11 +86,9 @@ static void look_by_floats(cpb_search *search, group *g) {
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
-  size_t row[ROWS_PER_TASK];
   int fault[ROWS_PER_TASK];
-  for (size_t i = 0; i < count; i++) row[i] = first + i;
   cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
-  meet_faults(search, row, fault, count);
+  for (size_t i = 0; i < count; i++) meet_fault(search, first + i, fault[i]);
 }
 
 static void code_rows(void *arg, size_t run) {
