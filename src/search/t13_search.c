@@ -358,25 +358,10 @@ void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
 
 /* ---- the object ---- */
 
-static bool may_take_bytes(const cpb_search *search) {
-  size_t d = search->float_filter.d;
-  return search->float_filter.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
-         search->n >= FEW_QUERIES;
-}
-
-static bool allocate_bytes(cpb_search *search) {
-  search->bytes = may_take_bytes(search);
-  if (!search->bytes) return true;
-  bool made = cpb_byte_filter_new(&search->byte_filter, &search->float_filter, search->n);
-  search->starts = cpb_memory_lines(&search->memory, search->group_count,
-                                    search->byte_filter.run_rows * sizeof *search->starts);
-  return made;
-}
-
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
-  size_t groups = may_take_bytes(search) ? numbers : floats;
+  size_t groups = search->bytes ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
   search->float_rows = floats * CPB_PANEL_ROWS;
   /* a larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily */
@@ -402,7 +387,11 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   else
     search->entries = cpb_memory_lines(memory, cells, search->k * sizeof *search->entries);
   search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
-  return allocate_bytes(search) && search->factors != NULL && !memory->failed;
+  bool made = !search->bytes || cpb_byte_filter_new(&search->byte_filter, &search->float_filter, n);
+  if (search->bytes)
+    search->starts =
+        cpb_memory_lines(memory, search->group_count, search->byte_filter.run_rows * sizeof *search->starts);
+  return made && search->factors != NULL && !memory->failed;
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -505,6 +494,8 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   made->float_filter.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
+  made->bytes = made->float_filter.loops->panel_bytes != NULL && queries.cols >= FEW_COLUMNS &&
+                queries.cols <= CPB_GRID_MOST && queries.rows >= FEW_QUERIES;
   made->panel_count = (made->n + PANEL - 1) / PANEL;
   made->group_count = (GROUPS_WANTED + made->panel_count - 1) / made->panel_count * made->panel_count;
   cpb_first_fault_init(&made->fault);
