@@ -81,7 +81,6 @@ static cpb_status gather_blocks(wave *w, size_t count, cpb_error *error) {
 
 static cpb_status run_wave(const cpb_passes *passes, wave *w, cpb_error *error) {
   cpb_blocks blocks = {w->rows.rows, w->per_block, look_at_block, w};
-  cpb_first_fault_init(&w->fault);
   cpb_blocks_run(&blocks, passes->exec);
   cpb_status status = passes->skip_bad ? CPB_OK : cpb_first_fault_report(&w->fault, passes->name, error);
   return status == CPB_OK ? gather_blocks(w, cpb_blocks_count(&blocks), error) : status;

@@ -130,7 +130,6 @@ static cpb_status look(mean_job *job, const double *first, double *mean, double 
   job->partial = calloc(count, (job->x.cols + 1) * sizeof *job->partial);
   if (job->partial == NULL) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
   job->largest2 = job->partial + count * job->x.cols;
-  cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&blocks, exec);
   *largest2 = 0;
   for (size_t block = 0; block < count; block++) *largest2 = fmax(*largest2, job->largest2[block]);

@@ -34,10 +34,6 @@ static cpb_view block_of(const cpb_search *search) {
   return cpb_view_slice(search->fed, search->block_first, search->block_count);
 }
 
-static void meet_fault(cpb_search *search, size_t row, int fault) {
-  if (fault != 0) cpb_first_fault_meet(&search->fault, search->block_first + row, (cpb_fault)fault);
-}
-
 /* Row and column factors of a panel of floats. */
 static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
@@ -48,7 +44,7 @@ static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
     if (ahead < first + count) cpb_fetch_row(rows, search->block_order[ahead]);
     int fault =
         cpb_float_filter_row(&search->float_filter, rows, row, at, search->factors, search->start + at);
-    meet_fault(search, row, fault);
+    cpb_first_fault_meet(&search->fault, search->block_first + row, fault);
   }
 }
 
@@ -88,7 +84,8 @@ static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   cpb_search *search = arg;
   int fault[ROWS_PER_TASK];
   cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
-  for (size_t i = 0; i < count; i++) meet_fault(search, first + i, fault[i]);
+  for (size_t i = 0; i < count; i++)
+    cpb_first_fault_meet(&search->fault, search->block_first + first + i, fault[i]);
 }
 
 static void code_rows(void *arg, size_t run) {
@@ -498,7 +495,6 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
                 queries.cols <= CPB_GRID_MOST && queries.rows >= FEW_QUERIES;
   made->panel_count = (made->n + PANEL - 1) / PANEL;
   made->group_count = (GROUPS_WANTED + made->panel_count - 1) / made->panel_count * made->panel_count;
-  cpb_first_fault_init(&made->fault);
   status = fill(made, queries, options, error);
   if (status == CPB_OK)
     *search = made;

@@ -85,7 +85,7 @@ static void prepare_row(block *b, size_t i) {
   b->faulty[i] = !place_row(e, b->first + i, &b->place);
   if (b->faulty[i]) {
     int fault = cpb_row_fault(e->loops, e->x, b->first + i);
-    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
+    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
     return;
   }
   if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;
@@ -178,7 +178,6 @@ cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
   if (status != CPB_OK) return status;
   encoding e = {.sketch = sketch, .loops = cpb_loops_here(), .x = x, .codes = codes};
   size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
-  cpb_first_fault_init(&e.fault);
   cpb_blocks_run(&(cpb_blocks){x.rows, per_block, encode_block, &e}, exec);
   if (atomic_load(&e.out_of_memory)) return cpb_fail_memory(error, "codes of rows");
   return cpb_first_fault_report(&e.fault, "x", error);
