@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "index/blocks_of_rows.h"
 #include "index/change.h"
 #include "index/codes.h"

@@ -8,7 +8,6 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
 #include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "search/search_object.h"
