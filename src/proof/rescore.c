@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/best.h"
+#include "core/digits.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
@@ -45,13 +46,11 @@ static bool fits_half(double v) {
 
 /* The decimal m/10^k, both exact, is read as the nearest double. */
 static bool has_digits(double v, double least, cpb_dtype stored) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   double size = fabs(v);
-  size_t k = 0, most = sizeof powers / sizeof *powers;
-  while (k < most && size * powers[k] < least) k++;
+  size_t k = 0, most = sizeof cpb_powers_of_ten / sizeof *cpb_powers_of_ten;
+  while (k < most && size * cpb_powers_of_ten[k] < least) k++;
   if (k == most) return true; /* too small to tell: counts as short */
-  double read = nearbyint(size * powers[k]) / powers[k];
+  double read = nearbyint(size * cpb_powers_of_ten[k]) / cpb_powers_of_ten[k];
   return stored == CPB_F32 ? (float)read == (float)size : read == size;
 }
 
