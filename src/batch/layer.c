@@ -117,7 +117,7 @@ static bool write_row(const layer_job *job, size_t i, const cpb_layer_answer *a,
 
 /* Writes a row without a result as NaN; its part of dL/dt is 0. */
 static double fail_row(layer_job *job, cpb_first_fault *of, size_t i, int fault) {
-  if (fault != 0) cpb_first_fault_meet(of, i, (cpb_fault)fault);
+  cpb_first_fault_meet(of, i, fault);
   cpb_row_spoil(job->out, i);
   return 0;
 }
@@ -128,7 +128,7 @@ static double row_alone(layer_job *job, size_t i) {
   layer_measure m = measure(job, i, taken);
   if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
-    if (g_fault != 0) fail_row(job, &job->g_fault, i, g_fault);
+    cpb_first_fault_meet(&job->g_fault, i, g_fault);
     if (row_fault != 0 || g_fault != 0) return fail_row(job, &job->row_fault, i, row_fault);
     taken = powers_to_take(job, i);
     m = measure(job, i, taken);
@@ -253,7 +253,7 @@ static cpb_status report(const layer_job *job, const char *row, const char *out,
   const char *names[] = {row, "g", out};
   int first = 0;
   for (int i = 1; i < 3; i++)
-    if (atomic_load(&faults[i]->key) / 8 < atomic_load(&faults[first]->key) / 8) first = i;
+    if (~atomic_load(&faults[i]->key) / 8 < ~atomic_load(&faults[first]->key) / 8) first = i;
   return cpb_first_fault_report(faults[first], names[first], error);
 }
 
@@ -298,9 +298,6 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
   job->loops = cpb_loops_here();
   job->s_in_range = in_range(job->s * job->s);
   choose_loops(job);
-  cpb_first_fault_init(&job->row_fault);
-  cpb_first_fault_init(&job->g_fault);
-  cpb_first_fault_init(&job->out_fault);
   cpb_blocks_run(&blocks, exec);
   cpb_twofold total = {0, 0};
   for (size_t i = 0; grad_t != NULL && i < count; i++) cpb_twofold_add(&total, job->parts[i]);

@@ -100,6 +100,13 @@ bool cpb_best_grow(cpb_best *best) {
   return true;
 }
 
+void cpb_keep_smallest(double *smallest, size_t count, double x) {
+  if (!(x < smallest[count - 1])) return;
+  size_t at = count - 1;
+  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
+  smallest[at] = x;
+}
+
 int cpb_compare_ids(const void *left, const void *right) {
   uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
   return (a > b) - (a < b);

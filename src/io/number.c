@@ -11,10 +11,6 @@
 #include "core/digits.h"
 #include "core/rows.h"
 
-/* The powers of ten that are exact doubles. */
-static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* digits / 10^decimals, rounded once because both are exact doubles; false if they are not, or for other texts. */
@@ -32,7 +28,7 @@ static bool parse_short(const char *p, const char *end, double *value) {
   ptrdiff_t count = p - first - (point != NULL);
   if (p != end || count < 1 || count > 19 || digits > 1ull << 53) return false;
   ptrdiff_t decimals = point == NULL ? 0 : end - point - 1;
-  double size = (double)digits / power[decimals];
+  double size = (double)digits / cpb_powers_of_ten[decimals];
   *value = negative ? -size : size;
   return true;
 }
@@ -95,7 +91,8 @@ static size_t print_decimal(char *to, double value, int digits) {
   size_t length = value < 0;
   double size = fabs(value);
   size_t decimals = decimals_of(size, digits);
-  uint64_t unit = (uint64_t)power[decimals], scaled = (uint64_t)rint(size * power[decimals]);
+  uint64_t unit = (uint64_t)cpb_powers_of_ten[decimals],
+           scaled = (uint64_t)rint(size * cpb_powers_of_ten[decimals]);
   to[0] = '-';
   length += print_digits(to + length, scaled / unit, 1);
   to[length] = '.';
@@ -108,7 +105,7 @@ static size_t print_decimal(char *to, double value, int digits) {
 
 static size_t print_real(char *to, double value, int digits) {
   double size = fabs(value);
-  if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) &&
+  if (size < (digits < 17 ? cpb_powers_of_ten[digits] : 0x1p53) && value == trunc(value) &&
       (size > 0 || !signbit(value))) { /* an integer below 2^53, all digits; the output of "%.17g", faster */
     to[0] = '-';
     size_t length = (value < 0) + print_digits(to + (value < 0), (uint64_t)size, 1);
@@ -130,7 +127,7 @@ size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtyp
 static bool is_float_of(float value, int digits) {
   double size = fabs((double)value);
   size_t decimals = decimals_of(size, digits);
-  return (float)(rint(size * power[decimals]) / power[decimals]) == fabsf(value);
+  return (float)(rint(size * cpb_powers_of_ten[decimals]) / cpb_powers_of_ten[decimals]) == fabsf(value);
 }
 
 static size_t print_short_float(char *to, float value) {

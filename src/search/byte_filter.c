@@ -264,14 +264,6 @@ static void try_query(const cpb_byte_filter *filter, column of, trial *t) {
   for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
 }
 
-/* Inserts x into the sorted list of the smallest numbers seen so far. */
-static void keep_small(double *smallest, size_t places, double x) {
-  if (!(x < smallest[places - 1])) return;
-  size_t at = places - 1;
-  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
-  smallest[at] = x;
-}
-
 /* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
  * rounding residual of a component is a twelfth of a squared step on average. */
 static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t places, double most) {
@@ -280,7 +272,7 @@ static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t pla
   size_t among = 0;
   for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
   for (size_t i = 0; i < t->count; i++)
-    keep_small(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
+    cpb_keep_smallest(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
   for (size_t i = 0; i < t->count; i++)
     among += t->distance[i] - per_reach * t->reach[i] - F <= farthest[places - 1];
   return (double)among > most;
