@@ -316,7 +316,7 @@ static void teach(void *arg) {
 static void compare_training(const library *by, cpb_view sample) {
   teaching works[] = {{by, sample}, {&own, sample}, {NULL, sample}};
   bench_rival rivals[] = {{"", teach, &works[0], 0}, {"", teach, &works[1], 0}, {"", teach, &works[2], 0}};
-  bench_rounds(rivals, 3, 3);
+  bench_rounds(rivals, 3, 7);
   printf("training, %zu rows x %zu, 256 bits, 1 thread: %.2f s, %.2f x as fast; principal %.2f s\n",
          sample.rows, sample.cols, rivals[1].best, rivals[0].best / rivals[1].best, rivals[2].best);
 }
