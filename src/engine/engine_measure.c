@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "batch/map_object.h"
 #include "batch/row_state.h"
-#include "capball/map.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/memory.h"
@@ -71,9 +71,8 @@ static way way_of(const survey *s, cpb_transform_kind kind, double norms, uint64
 }
 
 static bool make_sphere(const survey *s, double norms, cpb_transform **transform) {
-  cpb_map_options options = {.size = sizeof options};
+  cpb_map_options options = s->map->options;
   cpb_map *map = NULL;
-  cpb_map_describe(s->map, &options);
   options.s = norms * s->s;
   bool done = cpb_map_new(&options, &map, s->of.error) == CPB_OK &&
               cpb_transform_of_map(map, transform, s->of.error) == CPB_OK;
@@ -227,12 +226,10 @@ static bool choose_rows(measuring *m, cpb_view base, cpb_view queries) {
 static bool find_scale(measuring *m) {
   cpb_map_fit_options options;
   cpb_source source = cpb_source_from_view(m->all.of.base);
-  cpb_map_options found = {.size = sizeof found};
   cpb_map_fit_options_init(&options, sizeof options);
   if (cpb_map_fit(&source, &options, &m->map, NULL, m->all.of.exec, m->all.of.error) != CPB_OK) return false;
-  cpb_map_describe(m->map, &found);
   m->all.map = m->map;
-  m->all.s = found.s;
+  m->all.s = m->map->options.s;
   return true;
 }
 

@@ -70,7 +70,6 @@ static cpb_status look_at_block(void *arg, size_t number, cpb_error *error) {
 
 static cpb_status run_wave(const cpb_passes *passes, wave *w, cpb_error *error) {
   size_t blocks = (w->rows.rows + w->per_block - 1) / w->per_block;
-  cpb_first_fault_init(&w->fault);
   cpb_status status = cpb_exec_try(passes->exec, blocks, look_at_block, w, error);
   cpb_status fault = passes->skip_bad ? CPB_OK : cpb_first_fault_report(&w->fault, passes->name, error);
   if (fault != CPB_OK) return fault;

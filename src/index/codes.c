@@ -17,9 +17,6 @@ bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
 
 void cpb_coder_free(cpb_coder *coder) {
   if (coder == NULL) return;
-  free(coder->byte_filter.numbers);
-  coder->byte_filter.center = NULL; /* owned by the index */
-  coder->byte_filter.opposite = NULL;
   cpb_byte_filter_free(&coder->byte_filter);
   free(coder);
 }

@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "index/blocks_of_rows.h"
 #include "index/change.h"
 #include "index/codes.h"
@@ -203,7 +203,6 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
   coding c = {
       .index = index, .rows = *rows, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
   if (first == index->slots) return CPB_OK;
-  cpb_first_fault_init(&c.fault);
   pthread_mutex_init(&c.lock, NULL);
   if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
   cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);

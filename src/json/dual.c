@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/map_object.h"
 #include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "capball/region.h"
 #include "core/fail.h"
 #include "core/sized.h"
@@ -412,46 +412,23 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
   return cpb_spheroid_from_cap(&line->cap, dual->s, v, &line->region, error);
 }
 
-/* The map's metric is found from its image of a bounded cap, {<v,y> >= 0}. NULL: it has none. */
-static cpb_status find_metric(const cpb_map *map, dual_line *line, const double **metric, cpb_error *error) {
-  cpb_map_options options = {.size = sizeof options};
-  cpb_map_describe(map, &options);
-  *metric = NULL;
-  if (options.whiten == NULL) return CPB_OK;
-  size_t d = options.d;
-  double *p = dual_numbers(line, 3 * d + 1), *c = p + d + 1;
-  if (p == NULL) return no_memory(error);
-  p[d] = 1;
-  if (options.pole != NULL) memcpy(p, options.pole, (d + 1) * sizeof *p);
-  cpb_cap cap = {.d = d, .p = p, .b = 0, .sigma = NAN, .a = NAN};
-  cpb_region region = {.d = d, .c = c, .axis = c + d};
-  cpb_status status = cpb_map_region(map, &cap, &region, error);
-  *metric = region.W;
-  return status;
-}
-
 static cpb_status refuse(const char *why, cpb_error *error) {
   return cpb_fail(error, CPB_WHY_DUAL_LINE, "line", "%s", why);
 }
 
 /* Under a map a line must not contain one of its own, and ellipsoids must have the map's metric. */
 static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error *error) {
-  const double *metric;
   if (line->pole != NULL || line->m != NULL || (line->W != NULL && line->region.W == NULL))
     return refuse("the map is given; the line may not contain another", error);
-  if (line->is_cap || line->region.W == NULL) return CPB_OK;
-  cpb_status status = find_metric(map, line, &metric, error);
-  if (status != CPB_OK || metric == NULL || adopt_metric(metric, &line->region)) return status;
+  if (line->is_cap || map->metric == NULL || adopt_metric(map->metric, &line->region)) return CPB_OK;
   return refuse("under this map only ellipsoids of its metric are caps, and W^T W is not a multiple of it",
                 error);
 }
 
 static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, char **text, cpb_error *error) {
   dual_line line;
-  cpb_map_options of = {.size = sizeof of, .d = dual->d};
-  if (dual->map != NULL) cpb_map_describe(dual->map, &of);
   cpb_status status = CPB_OK;
-  if (!dual_line_read(&line, json, of.d))
+  if (!dual_line_read(&line, json, dual->map != NULL ? dual->map->options.d : dual->d))
     status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
   if (status == CPB_OK && dual->map != NULL) status = check_under_map(dual->map, &line, error);
   if (status == CPB_OK) status = (line.is_cap ? to_region : to_cap)(dual, &line, error);

@@ -27,8 +27,7 @@ static const char *const rotations[] = {"unknown", "random", "learned", "turned"
 
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
-  cpb_sketch_options o = {.size = sizeof o};
-  cpb_sketch_describe(sketch, &o);
+  const cpb_sketch_options o = sketch->options;
   cpb_text l = {0};
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */

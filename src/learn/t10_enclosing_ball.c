@@ -204,7 +204,6 @@ static cpb_status run_read(cpb_ball_rounds *rounds, read_job *job, const cpb_exe
   job->far = cpb_memory_take(&job->memory, count, job->most * sizeof *job->far);
   job->far_count = cpb_memory_zeros(&job->memory, count, sizeof *job->far_count);
   job->largest2 = cpb_memory_zeros(&job->memory, count, sizeof *job->largest2);
-  cpb_first_fault_init(&job->fault);
   atomic_init(&job->out_of_range, false);
   double beyond = 1 + fmax(rounds->options.gap / 8, 0x1p-51);
   atomic_init(&job->cut, rounds->lower2 > 0 ? rounds->lower2 * beyond : -1);

@@ -130,7 +130,6 @@ static cpb_status look(mean_job *job, cpb_memory *memory, const double *first, d
   job->partial = cpb_memory_zeros(memory, count, job->x.cols * sizeof *job->partial);
   job->largest2 = cpb_memory_zeros(memory, count, sizeof *job->largest2);
   if (memory->failed) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
-  cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&blocks, exec);
   *largest2 = 0;
   for (size_t block = 0; block < count; block++) *largest2 = fmax(*largest2, job->largest2[block]);

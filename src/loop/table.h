@@ -1,4 +1,4 @@
-/* Every hot loop, listed once. There is one table per instruction set; all tables give identical bits.
+/* The loops that modules share. There is one table per instruction set; all tables give identical bits.
  *
  * This holds by construction: sums run in 16 virtual lanes that are added as a fixed tree, fused multiply-adds are used only
  * where the product is exact or the definition requires them (tiles, short rows), and every division and square root is the
@@ -91,23 +91,23 @@ typedef struct cpb_layer_line {
   bool has_last;                 /* also writes `last` */
   const void *next_row, *next_g; /* NULL: nothing is summed */
   double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
-  /* converted numbers of the next: its row as doubles and, CPB_LAYER_KEPT elements later, its g; CPB_LANES elements after
-   * them are written */
+  /* converted numbers of the row and, CPB_LAYER_KEPT elements later, of its g, which those of the next replace; CPB_LANES
+   * elements after them are written */
   double *kept;
   /* non-temporal stores: the end of the row before, which ends where this one begins, or nothing; NULL: ordinary stores */
   cpb_layer_carry *carry;
 } cpb_layer_line;
 
-/* out = toward_g g + toward_row row with the bits of axpby, rounded to the type; of d numbers the chunk that begins
- * at `start`. Chunks come in order; those of several lines may alternate. */
-typedef void cpb_layer_loop(cpb_layer_line *line, size_t d, size_t start);
+/* out = toward_g g + toward_row row with the bits of axpby, rounded to the type. All lines are written, or none; all are
+ * summed, or none; all have a last number, or none. */
+typedef void cpb_layer_loop(cpb_layer_line *lines, size_t count, size_t d);
 
 enum { CPB_LAYER_KEPT = 256 };
 
 typedef struct cpb_layer_loops {
   cpb_layer_loop *real[2];
-  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are converted once: row and g point to the
-   * converted numbers. NULL: not worth it. */
+  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are converted once: `kept` is read, row and g are not.
+   * NULL: not worth it. */
   cpb_layer_loop *kept;
   void (*fence)(void); /* after non-temporal stores */
 } cpb_layer_loops;
@@ -289,7 +289,7 @@ typedef struct cpb_loops {
    * applies, and plain C if none does. */
   const cpb_rows_rule *const *rows[2];
 
-  const cpb_layer_loops *layer;
+  const cpb_layer_loops *layer; /* NULL: none */
 
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);

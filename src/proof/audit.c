@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "capball/advanced/candidates.h"
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -21,20 +22,13 @@ typedef struct auditing {
   double *distances; /* queries x block.rows */
 } auditing;
 
-static void keep(double *nearest, size_t k, double distance) {
-  if (!(distance < nearest[k - 1])) return;
-  size_t at = k - 1;
-  for (; at > 0 && nearest[at - 1] > distance; at--) nearest[at] = nearest[at - 1];
-  nearest[at] = distance;
-}
-
 static cpb_status look(void *arg, size_t query, cpb_error *error) {
   auditing *a = arg;
   double *distances = a->distances + query * a->block.rows;
   cpb_status status =
       cpb_reading_distances(&a->reading, cpb_view_slice(a->queries, query, 1), a->block, distances, error);
   for (size_t i = 0; i < a->block.rows && status == CPB_OK; i++)
-    keep(a->nearest + query * a->k, a->k, distances[i]);
+    cpb_keep_smallest(a->nearest + query * a->k, a->k, distances[i]);
   return status;
 }
 

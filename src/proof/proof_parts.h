@@ -31,12 +31,8 @@ cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
 /* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
 cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
 
-/* p(q,r), b and sigma of one query; x: d doubles, finite, p: d+1 doubles. */
-typedef struct cpb_question_cap {
-  double b, sigma;
-} cpb_question_cap;
-cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
-                            cpb_error *error);
+/* p(q,r), b and sigma of one query; x: d doubles, finite, cap->p: d+1 doubles. */
+cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error);
 
 /* S(q) and 1+q0 of a query, for the distances of rows. */
 typedef struct cpb_question_point {

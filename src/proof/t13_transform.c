@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/map_object.h"
 #include "batch/row_state.h"
 #include "batch/ruler.h"
 #include "capball/advanced/candidates.h"
@@ -76,20 +77,17 @@ cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform *
 cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_error *error) {
   if (map == NULL || out == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "transform");
   *out = NULL;
-  cpb_map_options options = {.size = sizeof options};
-  cpb_map_describe(map, &options);
   cpb_transform *transform = malloc(sizeof *transform);
-  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options.d);
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", map->options.d);
   *transform = (cpb_transform){.options = defaults, .facts = cpb_transform_about(CPB_TRANSFORM_SPHERE)};
   transform->options.kind = CPB_TRANSFORM_SPHERE;
-  transform->options.d = options.d;
-  cpb_status status = cpb_map_new(&options, &transform->map, error);
+  transform->options.d = map->options.d;
+  cpb_status status = cpb_map_new(&map->options, &transform->map, error);
   if (status != CPB_OK) {
     free(transform);
     return status;
   }
-  cpb_map_describe(transform->map, &options);
-  transform->options.columns = options.columns; /* from the map */
+  transform->options.columns = transform->map->options.columns;
   *out = transform;
   return CPB_OK;
 }

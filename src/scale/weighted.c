@@ -8,7 +8,7 @@
 #include "batch/ruler.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "geometry/vector.h"
 #include "loop/block_product.h"
 #include "loop/chunk.h"

@@ -2,12 +2,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "core/best.h"
-#include "core/zero_lines.h"
 
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
 
@@ -28,10 +26,10 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
                               .error = ((double)d + 32) * 0x1p-51,
                               .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
-                              .group = CPB_BYTES_GROUP,
-                              .center = cpb_zero_lines(2 * line_floats(d), sizeof *filter->center),
-                              .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
-  return filter->center != NULL && filter->opposite != NULL;
+                              .group = CPB_BYTES_GROUP};
+  filter->center = cpb_memory_lines(&filter->memory, 2 * line_floats(d), sizeof *filter->center);
+  filter->opposite = cpb_memory_lines(&filter->memory, d, sizeof *filter->opposite);
+  return !filter->memory.failed;
 }
 
 /* As many as there are columns. */
@@ -40,35 +38,29 @@ static const float *zeros(const cpb_byte_filter *filter) {
 }
 
 static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_t coded_rows) {
-  size_t words = filter->words, groups = coded_rows / filter->group + 1;
-  filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
-  filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
-  filter->codes = cpb_zero_lines(groups * filter->group, cpb_bytes_group(words) / CPB_BYTES_GROUP);
-  filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
-  filter->gridded = cpb_zero_lines(block_rows, sizeof *filter->gridded);
-  filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
-  filter->whole = cpb_zero_lines(block_rows, sizeof *filter->whole);
-  filter->runs = cpb_zero_lines(block_rows / filter->run_rows + 1, sizeof *filter->runs);
-  return filter->reach != NULL && filter->rounded != NULL && filter->codes != NULL && filter->rows != NULL &&
-         filter->gridded != NULL && filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
+  cpb_memory *memory = &filter->memory;
+  size_t coded = (coded_rows / filter->group + 1) * filter->group;
+  filter->reach = cpb_memory_lines(memory, block_rows, sizeof *filter->reach);
+  filter->rounded = cpb_memory_lines(memory, block_rows, sizeof *filter->rounded);
+  filter->codes = cpb_memory_lines(memory, coded, cpb_bytes_group(filter->words) / CPB_BYTES_GROUP);
+  filter->rows = cpb_memory_lines(memory, block_rows, sizeof *filter->rows);
+  filter->gridded = cpb_memory_lines(memory, block_rows, sizeof *filter->gridded);
+  filter->part = cpb_memory_lines(memory, block_rows, sizeof *filter->part);
+  filter->whole = cpb_memory_lines(memory, block_rows, sizeof *filter->whole);
+  filter->runs = cpb_memory_lines(memory, block_rows / filter->run_rows + 1, sizeof *filter->runs);
+  return !memory->failed;
 }
 
 /* For the grids of the queries and of a block of rows, once they are wanted. */
 static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
   if (filter->runs != NULL) return true;
-  filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
-  filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
-  return filter->codes_of_queries != NULL && filter->panels != NULL &&
-         make_room_for_rows(filter, block_rows, block_rows);
+  filter->codes_of_queries =
+      cpb_memory_lines(&filter->memory, filter->panel_count, cpb_bytes_panel(filter->words));
+  filter->panels = cpb_memory_lines(&filter->memory, filter->panel_count, sizeof *filter->panels);
+  return make_room_for_rows(filter, block_rows, block_rows);
 }
 
-void cpb_byte_filter_free(cpb_byte_filter *filter) {
-  void *memory[] = {filter->center, filter->opposite, filter->codes_of_queries,
-                    filter->panels, filter->reach,    filter->rounded,
-                    filter->codes,  filter->rows,     filter->part,
-                    filter->whole,  filter->runs,     filter->gridded};
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
-}
+void cpb_byte_filter_free(cpb_byte_filter *filter) { cpb_memory_free(&filter->memory); }
 
 static double positive(double x) { return cpb_larger(x, 0); }
 
@@ -98,21 +90,12 @@ typedef struct trial {
   double distance[SAMPLE]; /* .. and its distances to the rows */
 } trial;
 
-static void free_trial(trial *t) {
-  if (t == NULL) return;
-  free(t->numbers);
-  free(t->y);
-  free(t);
-}
-
-static trial *new_trial(size_t d) {
-  trial *t = calloc(1, sizeof *t);
+static trial *new_trial(size_t d, cpb_memory *memory) {
+  trial *t = cpb_memory_zeros(memory, 1, sizeof *t);
   if (t == NULL) return NULL;
-  t->numbers = cpb_zero_lines(SAMPLE * line_floats(d), sizeof *t->numbers);
-  t->y = cpb_zero_lines(d, sizeof *t->y);
-  if (t->numbers != NULL && t->y != NULL) return t;
-  free_trial(t);
-  return NULL;
+  t->numbers = cpb_memory_lines(memory, SAMPLE * line_floats(d), sizeof *t->numbers);
+  t->y = cpb_memory_lines(memory, d, sizeof *t->y);
+  return memory->failed ? NULL : t;
 }
 
 static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) {
@@ -281,14 +264,6 @@ static void try_query(const cpb_byte_filter *filter, column of, trial *t) {
   for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
 }
 
-/* Inserts x into the sorted list of the smallest numbers seen so far. */
-static void keep_small(double *smallest, size_t places, double x) {
-  if (!(x < smallest[places - 1])) return;
-  size_t at = places - 1;
-  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
-  smallest[at] = x;
-}
-
 /* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
  * rounding residual of a component is a twelfth of a squared step on average. */
 static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t places, double most) {
@@ -297,7 +272,7 @@ static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t pla
   size_t among = 0;
   for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
   for (size_t i = 0; i < t->count; i++)
-    keep_small(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
+    cpb_keep_smallest(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
   for (size_t i = 0; i < t->count; i++)
     among += t->distance[i] - per_reach * t->reach[i] - F <= farthest[places - 1];
   return (double)among > most;
@@ -317,26 +292,27 @@ static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_quer
   return 4 * blurred > tried;
 }
 
-/* *made is for the sample, NULL where the rows need none; false without memory. */
-static bool choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
-                           trial **made) {
+/* Returns the sample; NULL where the rows need none, and without memory. */
+static trial *choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
+                             cpb_memory *memory) {
   cpb_byte_filter_kind kind = kind_for(filter->float_filter, rows.dtype);
   size_t d = filter->float_filter->d;
-  trial *t = *made = kind == CPB_BYTE_FILTER_FLOATS ? new_trial(d) : NULL;
-  if (kind == CPB_BYTE_FILTER_FLOATS && t == NULL) return false;
+  trial *t = kind == CPB_BYTE_FILTER_FLOATS ? new_trial(d, memory) : NULL;
+  if (memory->failed) return NULL;
   filter->kind = kind;
   filter->usual_reach = kind == CPB_BYTE_FILTER_FLOATS ? 0 : 1;
   for (size_t k = 0; k < d; k++) filter->center[k] = kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0;
   if (t != NULL) sample_rows(filter, rows, t);
   if (t != NULL) find_center(filter, t);
   find_opposite(filter, queries);
-  return true;
+  return t;
 }
 
 bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample) {
-  trial *t;
-  bool made = choose_centers(filter, sample, NULL, &t);
-  free_trial(t);
+  cpb_memory memory = {0};
+  choose_centers(filter, sample, NULL, &memory);
+  bool made = !memory.failed;
+  cpb_memory_free(&memory);
   return made;
 }
 
@@ -351,17 +327,19 @@ bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run
       filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->group = run_rows + 1; /* not a power of two: lines of a row must not share a set of the cache */
-  filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
-  return make_room_for_rows(filter, block_rows, run_rows) && filter->numbers != NULL;
+  filter->memory = (cpb_memory){0};
+  filter->numbers = cpb_memory_lines(&filter->memory, numbers, sizeof *filter->numbers);
+  return make_room_for_rows(filter, block_rows, run_rows);
 }
 
 bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries) {
-  trial *t;
+  cpb_memory memory = {0};
   if (filter->kind == kind_for(filter->float_filter, rows.dtype) || rows.rows == 0) return true;
-  if (!choose_centers(filter, rows, queries, &t)) return false;
+  trial *t = choose_centers(filter, rows, queries, &memory);
   filter->fails = t != NULL && queries->k > 0 && is_in_vain(filter, queries, t);
-  free_trial(t);
-  if (!filter->fails && !make_room(filter, queries->block_rows)) return false;
+  bool made = !memory.failed;
+  cpb_memory_free(&memory);
+  if (!made || (!filter->fails && !make_room(filter, queries->block_rows))) return false;
   for (size_t panel = 0; !filter->fails && panel < filter->panel_count; panel++)
     cpb_byte_filter_grid(filter, queries, panel, cpb_byte_filter_step(filter, queries, panel));
   return true;

@@ -80,7 +80,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
                           search->center, &value); /* products are always about 0 */
   g->measured++;
   if (fault != 0)
-    cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
+    cpb_first_fault_meet(&search->fault, row, fault);
   else if (search->limits == NULL)
     offer_nearest(g, column, cpb_search_key(search, value), id_of(search, row));
   else

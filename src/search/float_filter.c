@@ -165,21 +165,16 @@ int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size
   return numbers_of(filter, rows, row, numbers, CPB_PANEL_LINE, size2);
 }
 
-static int float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *group,
-                            float *start) {
+int cpb_float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *factors,
+                         float *start) {
   double size2;
-  int fault = numbers_of(filter, rows, row, group + cpb_panel_at(filter->d, i, 0),
+  int fault = numbers_of(filter, rows, row, factors + cpb_panel_at(filter->d, i, 0),
                          CPB_PANEL_ROWS * CPB_PANEL_LINE, &size2);
   *start = rounded_up(start_of(filter, size2));
   if (size2 < CPB_FLOAT_FILTER_MOST) return fault;
-  for (size_t k = 0; k < filter->d; k++) group[cpb_panel_at(filter->d, i, k)] = 0;
+  for (size_t k = 0; k < filter->d; k++) factors[cpb_panel_at(filter->d, i, k)] = 0;
   *start = INFINITY;
   return fault;
-}
-
-void cpb_float_filter_rows(const cpb_float_filter *filter, cpb_view rows, const size_t *row, size_t count,
-                           float *group, float *start, int *fault) {
-  for (size_t i = 0; i < count; i++) fault[i] = float_filter_row(filter, rows, row[i], i, group, start + i);
 }
 
 /* Subnormal values are 2^-1074 apart; those beyond the largest double are all inf. Distances of rows in range are below

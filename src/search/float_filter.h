@@ -88,10 +88,10 @@ static inline void cpb_fetch_row(cpb_view rows, size_t row) {
   for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
 }
 
-/* The factors of up to CPB_PANEL_ROWS base rows row[0], row[1], .., interleaved for the panel loop, and the start
- * values of their sums. fault[i] is 0 or the fault of a row. */
-void cpb_float_filter_rows(const cpb_float_filter *filter, cpb_view rows, const size_t *row, size_t count,
-                           float *group, float *start, int *fault);
+/* The factors of a base row as row i of those interleaved for the panel loop, and the start value of its sums; 0 or
+ * the fault of the row. */
+int cpb_float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *factors,
+                         float *start);
 
 /* Writes the factors of a query to every stride-th float, and all members of `query_scale` except the length. */
 void cpb_float_filter_query(const cpb_float_filter *filter, const double *query, cpb_query_scale *query_scale,

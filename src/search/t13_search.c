@@ -8,7 +8,6 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
 #include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "search/search_object.h"
@@ -34,26 +33,17 @@ static cpb_view block_of(const cpb_search *search) {
   return cpb_view_slice(search->fed, search->block_first, search->block_count);
 }
 
-static void meet_faults(cpb_search *search, const size_t *row, const int *fault, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (fault[i] != 0)
-      cpb_first_fault_meet(&search->fault, search->block_first + row[i], (cpb_fault)fault[i]);
-}
-
 /* Row and column factors of a panel of floats. */
 static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
   cpb_view rows = block_of(search);
-  for (size_t at = first; at < first + count; at += CPB_PANEL_ROWS) {
-    size_t here = first + count - at < CPB_PANEL_ROWS ? first + count - at : CPB_PANEL_ROWS;
-    int fault[CPB_PANEL_ROWS];
-    for (size_t i = at + CPB_PANEL_ROWS; i < at + 2 * CPB_PANEL_ROWS && i < first + count; i++)
-      cpb_fetch_row(rows, search->block_order[i]);
-    cpb_float_filter_rows(&search->float_filter, rows, search->block_order + at, here,
-                          search->factors + cpb_panel_at(search->float_filter.d, at, 0), search->start + at,
-                          fault);
-    meet_faults(search, search->block_order + at, fault, here);
+  for (size_t at = first; at < first + count; at++) {
+    size_t row = search->block_order[at], ahead = at + CPB_PANEL_ROWS;
+    if (ahead < first + count) cpb_fetch_row(rows, search->block_order[ahead]);
+    int fault =
+        cpb_float_filter_row(&search->float_filter, rows, row, at, search->factors, search->start + at);
+    cpb_first_fault_meet(&search->fault, search->block_first + row, fault);
   }
 }
 
@@ -91,11 +81,10 @@ static void look_by_floats(cpb_search *search, group *g) {
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
-  size_t row[ROWS_PER_TASK];
   int fault[ROWS_PER_TASK];
-  for (size_t i = 0; i < count; i++) row[i] = first + i;
   cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
-  meet_faults(search, row, fault, count);
+  for (size_t i = 0; i < count; i++)
+    cpb_first_fault_meet(&search->fault, search->block_first + first + i, fault[i]);
 }
 
 static void code_rows(void *arg, size_t run) {
@@ -365,25 +354,10 @@ void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
 
 /* ---- the object ---- */
 
-static bool may_take_bytes(const cpb_search *search) {
-  size_t d = search->float_filter.d;
-  return search->float_filter.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
-         search->n >= FEW_QUERIES;
-}
-
-static bool allocate_bytes(cpb_search *search) {
-  search->bytes = may_take_bytes(search);
-  if (!search->bytes) return true;
-  bool made = cpb_byte_filter_new(&search->byte_filter, &search->float_filter, search->n);
-  search->starts = cpb_memory_lines(&search->memory, search->group_count,
-                                    search->byte_filter.run_rows * sizeof *search->starts);
-  return made;
-}
-
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
-  size_t groups = may_take_bytes(search) ? numbers : floats;
+  size_t groups = search->bytes ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
   search->float_rows = floats * CPB_PANEL_ROWS;
   /* a larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily */
@@ -409,7 +383,11 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
   else
     search->entries = cpb_memory_lines(memory, cells, search->k * sizeof *search->entries);
   search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
-  return allocate_bytes(search) && search->factors != NULL && !memory->failed;
+  bool made = !search->bytes || cpb_byte_filter_new(&search->byte_filter, &search->float_filter, n);
+  if (search->bytes)
+    search->starts =
+        cpb_memory_lines(memory, search->group_count, search->byte_filter.run_rows * sizeof *search->starts);
+  return made && search->factors != NULL && !memory->failed;
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -512,9 +490,10 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   made->float_filter.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
+  made->bytes = made->float_filter.loops->panel_bytes != NULL && queries.cols >= FEW_COLUMNS &&
+                queries.cols <= CPB_GRID_MOST && queries.rows >= FEW_QUERIES;
   made->panel_count = (made->n + PANEL - 1) / PANEL;
   made->group_count = (GROUPS_WANTED + made->panel_count - 1) / made->panel_count * made->panel_count;
-  cpb_first_fault_init(&made->fault);
   status = fill(made, queries, options, error);
   if (status == CPB_OK)
     *search = made;
