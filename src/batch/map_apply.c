@@ -18,7 +18,6 @@ static void careful(void *context, size_t row) {
   rows->one(rows, row);
 }
 
-/* Applies the map to rows starting at row `first` of the call. */
 static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t first) {
   cpb_map_rows rows = a->rows;
   rows.first = first;

@@ -70,20 +70,17 @@ static way way_of(const survey *s, cpb_transform_kind kind, double norms, uint64
       .kind = kind, .norms = norms, .forms = r > 0 ? FORMS : 1, .radii = {0, r / 2, r, 2 * r}, .seed = seed};
 }
 
-static bool make_sphere(const survey *s, double norms, cpb_transform **transform) {
+static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
+  cpb_source source = cpb_source_from_view(s->of.base);
+  if (w->kind != CPB_TRANSFORM_SPHERE)
+    return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
   cpb_map_options options = s->map->options;
   cpb_map *map = NULL;
-  options.s = norms * s->s;
+  options.s = w->norms * s->s;
   bool done = cpb_map_new(&options, &map, s->of.error) == CPB_OK &&
               cpb_transform_of_map(map, transform, s->of.error) == CPB_OK;
   cpb_map_free(map);
   return done;
-}
-
-static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
-  if (w->kind == CPB_TRANSFORM_SPHERE) return make_sphere(s, w->norms, transform);
-  cpb_source source = cpb_source_from_view(s->of.base);
-  return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
 }
 
 /* ---- the quality of the answers ---- */
@@ -385,7 +382,6 @@ static bool try_rounds(measuring *m) {
   return try_all(m, &m->all) && refine(m) && try_twice(m);
 }
 
-/* Repeats the chosen trial with other seeds of the engine. */
 static bool find_spread(measuring *m) {
   cpb_engine_facts *facts = &m->out->facts;
   const cpb_engine_trial *again = m->out->trials + facts->count;

@@ -414,7 +414,6 @@ static bool hdf5_open(cpb_reader *reader) {
 
 static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 
-/* Reads the rows [first, first+count) of the data set, or writes them. */
 static bool move_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, void *rows,
                       bool writes) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};

@@ -101,7 +101,6 @@ static bool reject(dual_line *line, const char *format, ...) {
   return false;
 }
 
-/* Zeros, freed with the line. */
 static double *dual_numbers(dual_line *line, size_t count) {
   return cpb_memory_zeros(&line->memory, count, sizeof(double));
 }
@@ -176,7 +175,6 @@ static bool positive(dual_line *line, const char *key, double value) {
                                       : reject(line, "\"%s\" must be > 0 and finite, got %g", key, value);
 }
 
-/* An ellipsoid of revolution: axis, r1, r2. */
 static bool read_spheroid(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
   return read_vector(line, object, "axis", line->d, &region->axis, NULL) &&

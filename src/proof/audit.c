@@ -134,20 +134,16 @@ static cpb_status fill(cpb_source *source, cpb_view *left, size_t cols, const ch
   return status == CPB_OK ? cpb_check_view(*left, name, cols, error) : status;
 }
 
-static double distance_of(const verifying *v, size_t i) {
+static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, cpb_error *error) {
   size_t cols = v->reading.cols;
   double *stored = v->made + AT_ONCE * cols;
-  cpb_row_widen(v->images, i, stored);
-  return sqrt(cpb_loops_here()->dist2(stored, v->made + i * cols, cols)) * (1 + 0x1p-30);
-}
-
-static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, cpb_error *error) {
-  cpb_out made = cpb_rows_out(v->made, CPB_F64, count, v->reading.cols);
+  cpb_out made = cpb_rows_out(v->made, CPB_F64, count, cols);
   cpb_status status =
       cpb_transform_apply(v->transform, CPB_ROLE_BASE, cpb_view_slice(v->rows, 0, count), made, exec, error);
   if (status == CPB_EROW) return cpb_fail_later(error, v->row);
   for (size_t i = 0; i < count && status == CPB_OK; i++) {
-    double off = distance_of(v, i);
+    cpb_row_widen(v->images, i, stored);
+    double off = sqrt(cpb_loops_here()->dist2(stored, v->made + i * cols, cols)) * (1 + 0x1p-30);
     if (!(off <= v->bound[2]))
       return cpb_fail_row(error, CPB_WHY_NOT_THE_IMAGE, "embedded", v->row + i,
                           "is %.3g from the image of this row of the data, but rounding to f16 explains only "

@@ -210,7 +210,6 @@ static int apply_row(void *arg, size_t row) {
   return fault;
 }
 
-/* The message of a row without an image. */
 static cpb_status refuse_row(const application *a, const cpb_error *why, cpb_error *error) {
   size_t row = (size_t)why->row;
   bool centred = a->metric.c != NULL;

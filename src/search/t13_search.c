@@ -77,7 +77,6 @@ static void look_by_floats(cpb_search *search, group *g) {
   g->from = g->end;
 }
 
-/* Converts rows to numbers, from which the codes are computed. */
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
@@ -136,13 +135,6 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void look_by_bytes(const cpb_search *search, group *g) {
-  for (; !g->fails && g->from < g->end; g->from += g->run->count) {
-    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
-    g->fails = !bytes_pay(g);
-  }
-}
-
 static void settle_all(void *arg, size_t task) {
   cpb_search *search = arg;
   cpb_group_settle(&search->groups[task]);
@@ -197,10 +189,11 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
 static void look(void *arg, size_t task) {
   cpb_search *search = arg;
   group *g = &search->groups[task];
-  if (g->bytes)
-    look_by_bytes(search, g);
-  else
-    look_by_floats(search, g);
+  if (!g->bytes) look_by_floats(search, g);
+  for (; g->bytes && !g->fails && g->from < g->end; g->from += g->run->count) {
+    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
+    g->fails = !bytes_pay(g);
+  }
 }
 
 /* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do

@@ -90,7 +90,6 @@ static void scan_share(void *arg, size_t share) {
     scan_block(s, share, first, end - first < s->per_block ? end - first : s->per_block);
 }
 
-/* Merges the best of all shares, nearest first. */
 static void settle(const scan *s, size_t query, cpb_hit *hits) {
   cpb_best *all = &s->best[query];
   for (size_t share = 1; share < s->shares; share++) {
