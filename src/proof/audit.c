@@ -32,21 +32,17 @@ static cpb_status look(void *arg, size_t query, cpb_error *error) {
   return status;
 }
 
-static cpb_status look_at_block(auditing *a, const cpb_exec *exec, cpb_error *error) {
-  a->distances = malloc(a->queries.rows * a->block.rows * sizeof *a->distances);
-  if (a->distances == NULL) return cpb_fail_memory(error, "%zu distances", a->queries.rows * a->block.rows);
-  cpb_status status = cpb_exec_try(exec, a->queries.rows, look, a, error);
-  free(a->distances);
-  return status;
-}
-
 static cpb_status look_at_all(auditing *a, cpb_source *all, uint64_t *rows, const cpb_exec *exec,
                               cpb_error *error) {
   cpb_status status = all->rewind(all, error);
   for (*rows = 0; status == CPB_OK; *rows += a->block.rows) {
     status = all->next(all, &a->block, error);
     if (status != CPB_OK || a->block.rows == 0) break;
-    status = look_at_block(a, exec, error);
+    size_t count = a->queries.rows * a->block.rows;
+    a->distances = malloc(count * sizeof *a->distances);
+    status = a->distances == NULL ? cpb_fail_memory(error, "%zu distances", count)
+                                  : cpb_exec_try(exec, a->queries.rows, look, a, error);
+    free(a->distances);
     if (status == CPB_EROW) status = cpb_fail_later(error, *rows);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0.95, error);
   }

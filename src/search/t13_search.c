@@ -58,7 +58,8 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
   }
 }
 
-static void look_by_floats(cpb_search *search, group *g) {
+static void look_by_floats(group *g) {
+  const cpb_search *search = g->search;
   if (g->from >= g->end) return;
   for (size_t column = 0; column < g->count; column++) {
     const cpb_query_scale *query_scale = &search->query_scale[search->order[g->first + column]];
@@ -135,10 +136,7 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void settle_all(void *arg, size_t task) {
-  cpb_search *search = arg;
-  cpb_group_settle(&search->groups[task]);
-}
+static void settle_group(void *groups, size_t task) { cpb_group_settle((group *)groups + task); }
 
 /* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
@@ -186,12 +184,12 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-static void look(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->bytes) look_by_floats(search, g);
+static void look(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  const cpb_byte_filter *byte_filter = &g->search->byte_filter;
+  if (!g->bytes) look_by_floats(g);
   for (; g->bytes && !g->fails && g->from < g->end; g->from += g->run->count) {
-    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
+    look_at_run(g, &byte_filter->runs[g->from / byte_filter->run_rows]);
     g->fails = !bytes_pay(g);
   }
 }
@@ -214,10 +212,9 @@ static bool choose_ways(cpb_search *search) {
 /* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first
  * block, for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it
  * gives; otherwise floats are used for good. */
-static void change_to_floats(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->bytes || !search->groups[g->panel].fails) return;
+static void change_to_floats(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  if (!g->bytes || !g->search->groups[g->panel].fails) return;
   g->may_return = cpb_group_is_first(g);
   if (g->may_return)
     cpb_group_start_over(g);
@@ -227,9 +224,8 @@ static void change_to_floats(void *arg, size_t task) {
   cpb_group_renew_bounds(g);
 }
 
-static void return_to_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
+static void return_to_bytes(void *groups, size_t task) {
+  group *g = (group *)groups + task;
   if (!g->may_return) return;
   cpb_group_settle(g);
   g->wasted = 0;
@@ -246,13 +242,14 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   if (any_group(search, takes_bytes)) status = make_codes(search, exec, error);
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
   if (!choose_ways(search)) return outcome(search, error);
-  cpb_exec_run(exec, search->group_count, change_to_floats, search);
+  cpb_exec_run(exec, search->group_count, change_to_floats, search->groups);
   if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
-  if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
+  if (any_group(search, takes_bytes))
+    cpb_exec_run(exec, search->group_count, return_to_bytes, search->groups);
   return outcome(search, error);
 }
 
@@ -269,7 +266,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
     if (status == CPB_OK) status = cpb_exec_tell(exec, done, error);
   }
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, settle_all, search);
+  cpb_exec_run(exec, search->group_count, settle_group, search->groups);
   return outcome(search, error);
 }
 
