@@ -139,7 +139,8 @@ static cpb_status apply(const cpb_map *map, bool embedding, cpb_view in, cpb_out
   size_t in_cols = map->options.d + !embedding, out_cols = map->options.d + embedding;
   cpb_status status = cpb_check_view(in, in_name, in_cols, error);
   if (status == CPB_OK) status = cpb_check_out(out, out_name, in.rows, out_cols, error);
-  bool in_place = cpb_same_rows(in, out);
+  bool in_place =
+      in.data == out.data && in.dtype == out.dtype && in.stride == out.stride && in.rows == out.rows;
   if (status == CPB_OK && !in_place) status = cpb_check_apart(in, in_name, out, out_name, error);
   if (status != CPB_OK) return status;
   if (map->whiten != NULL) {

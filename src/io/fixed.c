@@ -217,12 +217,19 @@ static bool next_of_stream(cpb_reader *reader, size_t count, cpb_view *block) {
   return true;
 }
 
+static bool check_end(cpb_reader *reader) {
+  unsigned char byte;
+  size_t got;
+  if (!cpb_input_read(&reader->source, &byte, 1, &got)) return false;
+  return got == 0 || cpb_refuse(reader->of, CPB_WHY_FILE_SIZE, "continues after its last row");
+}
+
 static bool fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
   cpb_error *error = reader->of->error;
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
-  if (count == 0) return !reader->source.stream || cpb_input_expect_end(&reader->source, "its last row");
+  if (count == 0) return !reader->source.stream || check_end(reader);
   if (reader->source.stream) return next_of_stream(reader, count, block);
   return cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error) &&
          cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error);

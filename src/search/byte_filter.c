@@ -584,11 +584,6 @@ static cpb_byte_filter_span span_of(double nearest, double farthest) {
                                 (float)(farthest + fabs(farthest) * 0x1p-22 + 0x1p-140)};
 }
 
-cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
-                                          int32_t product) {
-  return cpb_byte_filter_look_at(filter, step, &filter->rows[at], slot, (double)product + filter->whole[at]);
-}
-
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
                                              const cpb_byte_filter_row *row, size_t slot, double product) {
   const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];

@@ -209,12 +209,6 @@ bool cpb_group_is_hopeless(const cpb_search_group *g) {
   return 2 * g->crowded > g->count && cpb_group_is_first(g) && cpb_search_is_choosy(g->search);
 }
 
-void cpb_group_start_over(cpb_search_group *g) {
-  for (size_t column = 0; column < g->count; column++) g->deferred[column] = g->best[column].count = 0;
-  g->compared = g->measured = g->wasted = 0;
-  g->from = g->begin;
-}
-
 void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_byte_filter_span span) {
   size_t room = g->search->room, at = g->deferred[column]++;
   deferred_rows w = rows_of(g, column);

@@ -241,7 +241,3 @@ double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start
   double share = filter->metric == CPB_L2 ? filter->error / (0.5 - filter->error) : 1;
   return 1.001 * share * (double)largest + lost_below(filter->d);
 }
-
-double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale) {
-  return 2 * (raise + query_scale->margin);
-}

@@ -104,9 +104,8 @@ float cpb_float_filter_threshold(const cpb_float_filter *filter, double value,
 /* The largest amount by which the starts of these rows exceed the exact ones; rows out of range are ignored. */
 double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start, size_t count);
 
-/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down. */
-double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale);
-
+/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down; blur: 2
+ * (raise + margin of the query) */
 static inline float cpb_float_filter_among(float sum, double blur) {
   double least = (double)sum - blur;
   return least < -FLT_MAX ? -INFINITY : (float)(least - fabs(least) * 0x1p-23 - 0x1p-149);

@@ -61,10 +61,8 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
 static void look_by_floats(group *g) {
   const cpb_search *search = g->search;
   if (g->from >= g->end) return;
-  for (size_t column = 0; column < g->count; column++) {
-    const cpb_query_scale *query_scale = &search->query_scale[search->order[g->first + column]];
-    g->blur[column] = cpb_float_filter_blur(search->raise, query_scale);
-  }
+  for (size_t column = 0; column < g->count; column++)
+    g->blur[column] = 2 * (search->raise + search->query_scale[search->order[g->first + column]].margin);
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->float_filter.d,
                      .columns = g->count,
@@ -100,8 +98,9 @@ static void found_by_bytes(void *context, size_t row, uint64_t columns, const in
   if (cpb_group_is_hopeless(g)) return;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    cpb_byte_filter_span span = cpb_byte_filter_look(byte_filter, g->run->step, at, g->first + column,
-                                                     values[column] - g->start[row]);
+    double product = (double)(values[column] - g->start[row]) + byte_filter->whole[at];
+    cpb_byte_filter_span span = cpb_byte_filter_look_at(byte_filter, g->run->step, &byte_filter->rows[at],
+                                                        g->first + column, product);
     if ((double)span.nearest <= g->bound[column])
       cpb_group_take(g, column, g->search->block_first + g->search->block_order[at], span);
   }
@@ -216,9 +215,12 @@ static void change_to_floats(void *groups, size_t task) {
   group *g = (group *)groups + task;
   if (!g->bytes || !g->search->groups[g->panel].fails) return;
   g->may_return = cpb_group_is_first(g);
-  if (g->may_return)
-    cpb_group_start_over(g);
-  else
+  for (size_t column = 0; g->may_return && column < g->count; column++)
+    g->deferred[column] = g->best[column].count = 0;
+  if (g->may_return) {
+    g->compared = g->measured = g->wasted = 0;
+    g->from = g->begin;
+  } else
     cpb_group_settle(g);
   g->bytes = false;
   cpb_group_renew_bounds(g);
