@@ -416,24 +416,18 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
-static bool order_queries(cpb_search *search) {
-  cpb_ranked *room = malloc(search->n * sizeof *room);
-  if (room == NULL) return false;
-  cpb_query_order(search->query_scale, search->queries, search->center, search->n, search->float_filter.d,
-                  room, search->order);
-  for (size_t i = 0; i < search->n; i++) search->slot[search->order[i]] = i;
-  free(room);
-  return true;
-}
-
 static bool pack_queries(cpb_search *search) {
   size_t d = search->float_filter.d;
+  cpb_ranked *room = malloc(search->n * sizeof *room);
+  if (room == NULL) return false;
   cpb_float_filter_init(&search->float_filter, search->float_filter.metric,
                         cpb_rows(search->queries, CPB_F64, search->n, d), search->center, search->center_f32);
-  if (!order_queries(search)) return false;
+  cpb_query_order(search->query_scale, search->queries, search->center, search->n, d, room, search->order);
+  free(room);
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
+    search->slot[query] = i;
     cpb_float_filter_query(&search->float_filter, search->queries + query * d, &search->query_scale[query],
                            column, PANEL);
   }
