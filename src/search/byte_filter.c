@@ -103,8 +103,8 @@ static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) 
   for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
     double *size2 = &t->size2[t->count];
     if (row + AHEAD * step < rows.rows) cpb_fetch_row(rows, row + AHEAD * step);
-    int fault =
-        cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride, size2);
+    int fault = cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride,
+                                         CPB_PANEL_LINE, size2);
     t->count += fault == 0 && *size2 < CPB_FLOAT_FILTER_MOST;
   }
 }
@@ -358,7 +358,8 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
     float sum;
     if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
     if (!floats)
-      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, &size2[i]);
+      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, CPB_PANEL_LINE,
+                                          &size2[i]);
     filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
     if (floats) size2[i] = (double)sum * above + (double)of->d * below;
   }
@@ -552,31 +553,22 @@ static int32_t whole_below(double t) {
   return (int32_t)(t < most ? t : most) - 2;
 }
 
-static void thresholds_of_lengths(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                  size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (2 * run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double reach = bound[j] + panel->rest[j] + run->rest, far = reach * reach;
-    threshold[j] = whole_below((panel->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
-  }
-}
-
-static void thresholds_of_products(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                   size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double least = -bound[j] - panel->constant[j];
-    double off = run->rest * panel->length[j] + run->length * panel->rest[j] + panel->loose[j];
-    threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
-  }
-}
-
 void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
                                 size_t first, size_t count, const double *bound, int32_t *threshold) {
-  if (filter->float_filter->metric == CPB_IP)
-    thresholds_of_products(&filter->panels[panel], run, first, count, bound, threshold);
+  const cpb_byte_filter_panel *of = &filter->panels[panel];
+  bool products = filter->float_filter->metric == CPB_IP;
+  double per_unit = 1 / ((products ? 1 : 2) * run->step * of->step);
+  if (!products)
+    for (size_t j = first; j < first + count; j++) {
+      double reach = bound[j] + of->rest[j] + run->rest, far = reach * reach;
+      threshold[j] = whole_below((of->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
+    }
   else
-    thresholds_of_lengths(&filter->panels[panel], run, first, count, bound, threshold);
+    for (size_t j = first; j < first + count; j++) {
+      double least = -bound[j] - of->constant[j];
+      double off = run->rest * of->length[j] + run->length * of->rest[j] + of->loose[j];
+      threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
+    }
 }
 
 static cpb_byte_filter_span span_of(double nearest, double farthest) {

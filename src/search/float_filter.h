@@ -77,9 +77,10 @@ void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d,
 /* Whether rows of this type are floats that can be multiplied by the unit directly. */
 bool cpb_float_filter_takes_floats(const cpb_float_filter *filter, cpb_dtype dtype);
 
-/* The components of one row, in whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
-int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *numbers,
-                             double *size2);
+/* The components of one row, in whole lines of CPB_PANEL_LINE floats that begin `step` floats apart, and the sum of their
+ * squares; 0 or the fault of the row. */
+int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *to,
+                             size_t step, double *size2);
 
 /* Prefetches the beginning of a row that will be read soon. */
 static inline void cpb_fetch_row(cpb_view rows, size_t row) {
