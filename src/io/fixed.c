@@ -66,25 +66,19 @@ static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t cou
                     reader->cols, layout->row_bytes / layout->element};
 }
 
-static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
-  uint16_t u16;
-  uint32_t u32;
-  memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
-  if (narrow != CPB_NARROW_U32) return narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
-  memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
-  return u32;
-}
-
 /* In place, from the end: every element is written over bytes that have already been read. */
 static void widen(const cpb_reader *reader, void *elements, size_t count) {
   cpb_narrow narrow = reader->layout.narrow;
-  if (narrow == CPB_NOT_NARROW) return;
-  for (size_t i = count; i-- > 0;) {
-    int64_t value = narrow_at(elements, narrow, i);
-    if (reader->dtype == CPB_I64)
-      ((int64_t *)elements)[i] = value;
-    else
-      ((int32_t *)elements)[i] = (int32_t)value;
+  for (size_t i = count; narrow != CPB_NOT_NARROW && i-- > 0;) {
+    if (narrow == CPB_NARROW_U32) {
+      uint32_t u32;
+      memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
+      ((int64_t *)elements)[i] = u32;
+    } else {
+      uint16_t u16;
+      memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
+      ((int32_t *)elements)[i] = narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
+    }
   }
 }
 
