@@ -73,7 +73,6 @@ static void store_score(score_job *job, size_t row, const double *known) {
   cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : score);
 }
 
-/* Scores rows by |W(x-c)|. */
 static void score_whitened(void *arg, size_t first, size_t count, double *room) {
   score_job *job = arg;
   const cpb_loops *loops = job->ruler.loops;

@@ -70,10 +70,6 @@ cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const 
   return cpb_fail(error, CPB_WHY_OVERLAP, out_name, "%s and %s overlap in memory", in_name, out_name);
 }
 
-bool cpb_same_rows(cpb_view in, cpb_out out) {
-  return in.data == out.data && in.dtype == out.dtype && in.stride == out.stride && in.rows == out.rows;
-}
-
 double cpb_half_to_double(uint16_t half) {
   int exponent = half >> 10 & 31, mantissa = half & 1023;
   double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)

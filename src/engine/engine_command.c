@@ -270,13 +270,11 @@ static bool take_query(const desk *at, cpb_view answers, size_t row, size_t quer
 static bool check_shape(const desk *at, cpb_reader *reader) {
   cpb_file_info info = cpb_reader_info(reader);
   size_t count = at->q->count, queries = at->q->queries.rows;
-  cpb_status status =
-      info.cols < count
-          ? cpb_fail_count(at->error, "ids", info.cols, "the engine must give %zu ids per query", count)
-      : info.rows != queries
-          ? cpb_fail_count(at->error, "ids", info.rows, "the engine must answer %zu queries", queries)
-          : CPB_OK;
-  return status == CPB_OK;
+  if (info.cols < count)
+    return cpb_fail_count(at->error, "ids", info.cols, "the engine must give %zu ids per query", count) ==
+           CPB_OK;
+  return info.rows == queries ||
+         cpb_fail_count(at->error, "ids", info.rows, "the engine must answer %zu queries", queries) == CPB_OK;
 }
 
 static bool open_answers(const desk *at, cpb_reader **reader) {

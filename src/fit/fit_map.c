@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "capball/transform.h"
-#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "batch/ruler.h"
@@ -243,7 +242,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, passes_of(&f.o), exec, error);
   if (status != CPB_OK) return status;
   f.d = rows->cols;
-  if (f.o.columns == NULL) f.o.columns = cpb_source_names(rows);
+  if (f.o.columns == NULL) f.o.columns = rows->names;
   if (f.o.s == 0 && cpb_goal_is_sampled(f.o.goal)) f.passes.to = 0.5;
   status = f.o.spherical ? fit_spherical(&f, map, error) : fit_flat(&f, map, error);
   f.report.passes = f.passes.done;
@@ -317,7 +316,7 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   cpb_transform_options_init(&options, sizeof options);
   options.kind = kind;
   options.d = base->cols;
-  options.columns = cpb_source_names(base);
+  options.columns = base->names;
   if (facts.centred) {
     cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
     cpb_statistics_result found;

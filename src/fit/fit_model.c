@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "loop/chunk.h"
@@ -337,7 +336,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
-  f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
+  f.model.columns = f.o.columns != NULL ? f.o.columns : rows->names;
   f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
   cpb_kept_source_free(&f.kept);

@@ -69,7 +69,7 @@ static cpb_status store_beside(const char *file, const char *text, cpb_error *er
   if (status != CPB_OK || name == NULL) return status;
   int lock = cpb_whole_lock(name);
   status = cpb_write_whole(name, text, strlen(text), error);
-  cpb_whole_unlock(lock);
+  if (lock >= 0) close(lock);
   free(name);
   return status;
 }
@@ -366,7 +366,7 @@ static bool exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal) 
                  cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
   bool done = removed && (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error) == CPB_OK &&
               (!sealed || cpb_whole_place(seal, error) == CPB_OK);
-  cpb_whole_unlock(lock);
+  if (lock >= 0) close(lock);
   return done;
 }
 

@@ -101,7 +101,6 @@ static bool reject(dual_line *line, const char *format, ...) {
   return false;
 }
 
-/* Zeros, freed with the line. */
 static double *dual_numbers(dual_line *line, size_t count) {
   return cpb_memory_zeros(&line->memory, count, sizeof(double));
 }
@@ -176,7 +175,6 @@ static bool positive(dual_line *line, const char *key, double value) {
                                       : reject(line, "\"%s\" must be > 0 and finite, got %g", key, value);
 }
 
-/* An ellipsoid of revolution: axis, r1, r2. */
 static bool read_spheroid(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
   return read_vector(line, object, "axis", line->d, &region->axis, NULL) &&
@@ -353,48 +351,44 @@ static bool adopt_metric(const double *M, cpb_region *region) {
 }
 
 /* A prolate spheroid is not a cap under any pole; W = I + (r2/r1 - 1) a a^T maps it to the ball of radius r2, T6. */
-static bool whiten_prolate(dual_line *line) {
-  size_t d = line->d;
+static void whiten_prolate(dual_line *line) {
   const double *a = line->region.axis;
-  line->W = dual_numbers(line, d * d);
-  if (line->W == NULL) return false;
-  for (size_t i = 0; i < d; i++)
+  for (size_t i = 0, d = line->d; i < d; i++)
     for (size_t j = 0; j < d; j++)
       line->W[i * d + j] = (i == j) + (line->region.r / line->region.along - 1) * a[i] * a[j];
   line->region.axis = NULL;
-  return true;
 }
 
 static cpb_status no_memory(cpb_error *error) { return cpb_fail_memory(error, "a line of JSON"); }
 
+/* An ellipsoid of revolution determines its W or its pole if none was given. */
 static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
+  cpb_region *region = &line->region;
+  bool lone = dual->map == NULL && region->axis != NULL && pole_of(dual, line) == NULL;
+  bool prolate = lone && region->along > region->r;
   line->cap = (cpb_cap){.d = d, .p = dual_numbers(line, d + 1)};
-  if (line->cap.p == NULL) return no_memory(error);
-  if (dual->map != NULL) return cpb_map_cap(dual->map, &line->region, &line->cap, error);
-  bool prolate = line->region.axis != NULL && line->region.along > line->region.r;
-  if (prolate && pole_of(dual, line) == NULL && !whiten_prolate(line)) return no_memory(error);
+  if (prolate) line->W = dual_numbers(line, d * d);
+  if (lone && !prolate) line->pole = dual_numbers(line, d + 1);
+  double *scratch = dual->map == NULL && line->W != NULL ? dual_numbers(line, d * d + d) : NULL;
+  if (line->memory.failed) return no_memory(error);
+  if (dual->map != NULL) return cpb_map_cap(dual->map, region, &line->cap, error);
+  if (prolate) whiten_prolate(line);
   if (line->W != NULL) {
-    double *scratch = dual_numbers(line, d * d + d);
-    if (scratch == NULL) return no_memory(error);
-    line->region.W = line->W;
-    return cpb_cap_from_ellipsoid(&line->region, line->m, dual->s, scratch, &line->cap, error);
+    region->W = line->W;
+    return cpb_cap_from_ellipsoid(region, line->m, dual->s, scratch, &line->cap, error);
   }
-  /* An ellipsoid of revolution determines its pole if none was given. */
-  if (line->region.axis != NULL && pole_of(dual, line) == NULL) {
-    line->pole = dual_numbers(line, d + 1);
-    if (line->pole == NULL) return no_memory(error);
-    cpb_status status = cpb_pole_from_spheroid(&line->region, line->pole, error);
-    if (status != CPB_OK) return status;
-  }
+  cpb_status status = lone ? cpb_pole_from_spheroid(region, line->pole, error) : CPB_OK;
+  if (status != CPB_OK) return status;
   const double *v = pole_of(dual, line);
-  if (v == NULL) return cpb_cap_from_region(&line->region, dual->s, &line->cap, error);
-  return cpb_cap_from_spheroid(&line->region, dual->s, v, &line->cap, error);
+  if (v == NULL) return cpb_cap_from_region(region, dual->s, &line->cap, error);
+  return cpb_cap_from_spheroid(region, dual->s, v, &line->cap, error);
 }
 
 static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
   line->region = (cpb_region){.d = d, .c = dual_numbers(line, d), .axis = dual_numbers(line, d)};
+  double *scratch = dual->map == NULL && line->W != NULL ? dual_numbers(line, d * d + d) : NULL;
   if (line->memory.failed) return no_memory(error);
   if (dual->map != NULL) return cpb_map_region(dual->map, &line->cap, &line->region, error);
   const double *v = pole_of(dual, line);
@@ -402,8 +396,6 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
   if (isnan(line->cap.sigma)) status = cpb_cap_complete(&line->cap, v, error);
   if (status != CPB_OK) return status;
   if (line->W != NULL) {
-    double *scratch = dual_numbers(line, d * d + d);
-    if (scratch == NULL) return no_memory(error);
     status = cpb_ellipsoid_from_cap(&line->cap, line->W, line->m, dual->s, scratch, &line->region, error);
     line->region.axis = NULL;
     return status;

@@ -58,7 +58,6 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-/* The index of the string of a key among some names. */
 static size_t read_choice(cpb_json_file *f, const char *key, const char *const *names, size_t count,
                           const char *list) {
   const char *given = cpb_json_string_of(cpb_json_get(f->root, key));

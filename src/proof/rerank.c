@@ -36,7 +36,6 @@ typedef struct asked {
   int met_bits;
 } asked;
 
-/* Whether the id has occurred before in this query. */
 static bool meet_again(asked *a, uint64_t id) {
   size_t last = ((size_t)1 << a->met_bits) - 1;
   size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> (64 - a->met_bits));
@@ -141,15 +140,6 @@ static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
   return count;
 }
 
-/* Ranking uses positions among the rows read as ids; both orders are the same, so ties are resolved correctly. */
-static void renumber(const uint64_t *ids, size_t count, const cpb_hit *candidates, size_t all,
-                     cpb_hit *local) {
-  for (size_t i = 0; i < all; i++) {
-    const uint64_t *at = bsearch(&candidates[i].id, ids, count, sizeof *ids, cpb_compare_ids);
-    local[i] = (cpb_hit){(uint64_t)(at - ids), candidates[i].value};
-  }
-}
-
 /* Reads every candidate once, in the order of the ids. */
 static cpb_status read_and_rank(ranking *r, const cpb_store *base, uint64_t *ids, cpb_hit *local,
                                 const cpb_exec *exec, cpb_error *error) {
@@ -157,7 +147,11 @@ static cpb_status read_and_rank(ranking *r, const cpb_store *base, uint64_t *ids
   void *data = malloc((found + 1) * base->cols * cpb_dtype_size(base->dtype));
   if (data == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", found, base->cols);
   cpb_status status = base->get(base, ids, found, data, error);
-  renumber(ids, found, r->candidates, all, local);
+  /* ranking uses positions among the rows read as ids; both orders are the same, so ties are resolved correctly */
+  for (size_t i = 0; i < all; i++) {
+    const uint64_t *at = bsearch(&r->candidates[i].id, ids, found, sizeof *ids, cpb_compare_ids);
+    local[i] = (cpb_hit){(uint64_t)(at - ids), r->candidates[i].value};
+  }
   r->base = cpb_rows(data, base->dtype, found, base->cols);
   r->candidates = local;
   if (status == CPB_OK) {

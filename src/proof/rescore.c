@@ -70,11 +70,6 @@ static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype
   return true;
 }
 
-static cpb_dtype precision_of(const double *y, size_t cols, cpb_dtype stored) {
-  if (stored == CPB_F16 || is_short_row(y, cols, CPB_F16, stored)) return CPB_F16;
-  return stored == CPB_F32 || is_short_row(y, cols, CPB_F32, stored) ? CPB_F32 : CPB_F64;
-}
-
 /* A row with a single non-zero coordinate, 1 or -1, on the sphere; the image of the centre under a lift. Its zeros were
  * rounded by less than the smallest half, and the surface bounds the rest. */
 static bool is_axis(const cpb_reading *reading, const double *y) {
@@ -121,7 +116,10 @@ static cpb_status look_at_row(row_look *look, const cpb_reading *reading, const 
         sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
   row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
   one.any = !one.axis;
-  if (one.any) one.precision = precision_of(y, reading->cols, stored);
+  if (one.any && (stored == CPB_F16 || is_short_row(y, reading->cols, CPB_F16, stored)))
+    one.precision = CPB_F16;
+  else if (one.any && (stored == CPB_F32 || is_short_row(y, reading->cols, CPB_F32, stored)))
+    one.precision = CPB_F32;
   one.unexplained = one.any && off > explained(reading, one.precision);
   join_looks(look, &one);
   return CPB_OK;

@@ -103,8 +103,8 @@ static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) 
   for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
     double *size2 = &t->size2[t->count];
     if (row + AHEAD * step < rows.rows) cpb_fetch_row(rows, row + AHEAD * step);
-    int fault =
-        cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride, size2);
+    int fault = cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride,
+                                         CPB_PANEL_LINE, size2);
     t->count += fault == 0 && *size2 < CPB_FLOAT_FILTER_MOST;
   }
 }
@@ -140,25 +140,13 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
 
 /* ---- queries ---- */
 
-typedef struct column {
-  const double *q;
-  cpb_query_scale query_scale;
-} column;
-
-static column column_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query) {
-  return (column){queries->q + query * filter->float_filter->d, queries->query_scale[query]};
-}
-
-static column column_at(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t slot) {
-  return column_of(filter, queries, queries->order[slot]);
-}
-
 /* Component k of q', with the centre of the queries. */
-static inline double query_number(const cpb_byte_filter *filter, const column *of, size_t k) {
-  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return of->q[k];
-  return of->query_scale.grain < INFINITY
-             ? cpb_float_filter_number(filter->float_filter, of->q, &of->query_scale, k)
-             : 0;
+static inline double query_number(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                                  size_t query, size_t k) {
+  const double *q = queries->q + query * filter->float_filter->d;
+  const cpb_query_scale *query_scale = &queries->query_scale[query];
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return q[k];
+  return query_scale->grain < INFINITY ? cpb_float_filter_number(filter->float_filter, q, query_scale, k) : 0;
 }
 
 /* p, and the sizes of both centres. */
@@ -167,10 +155,8 @@ static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries
   bool products = filter->float_filter->metric == CPB_IP && filter->kind == CPB_BYTE_FILTER_FLOATS;
   double *p = filter->opposite, center2 = 0, opposite2 = 0;
   for (size_t k = 0; k < d; k++) p[k] = products ? 0 : (double)filter->center[k];
-  for (size_t i = 0; products && queries != NULL && i < queries->n; i++) {
-    column of = column_of(filter, queries, i);
-    for (size_t k = 0; k < d; k++) p[k] += query_number(filter, &of, k);
-  }
+  for (size_t i = 0; products && queries != NULL && i < queries->n; i++)
+    for (size_t k = 0; k < d; k++) p[k] += query_number(filter, queries, i, k);
   for (size_t k = 0; k < d; k++) {
     if (products && queries != NULL) p[k] /= (double)queries->n;
     center2 += (double)filter->center[k] * (double)filter->center[k];
@@ -182,32 +168,36 @@ static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
 
+static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
+  size_t left = queries->n - panel * COLS;
+  return left < COLS ? left : COLS;
+}
+
 /* The step of a panel: 1 if rows and queries are integers; else fine enough for the largest query, and no finer than
  * the rows can resolve. */
-static double step_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t first,
-                      size_t count) {
+double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                            size_t panel) {
+  size_t first = panel * COLS, count = queries_in(queries, panel);
   double reach = filter->usual_reach / 64, largest = 0;
   bool whole = filter->kind != CPB_BYTE_FILTER_FLOATS;
-  for (size_t slot = first; slot < first + count; slot++) {
-    column of = column_at(filter, queries, slot);
+  for (size_t slot = first; slot < first + count; slot++)
     for (size_t k = 0; k < filter->float_filter->d; k++) {
-      double y = query_number(filter, &of, k) - filter->opposite[k];
+      double y = query_number(filter, queries, queries->order[slot], k) - filter->opposite[k];
       reach = cpb_larger(reach, fabs(y));
       largest = cpb_larger(largest, fabs(filter->opposite[k]));
       whole = whole && is_byte(y);
     }
-  }
   if (whole) return 1;
   if (filter->float_filter->metric == CPB_IP) reach = fmax(reach, largest / 64);
   return fmax(reach, 1e-30) / 127;
 }
 
 /* Puts a query on the grid of its panel; it occupies every fourth byte of a line. */
-static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, size_t j, column of,
-                       uint8_t *codes) {
+static void grid_query(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query,
+                       cpb_byte_filter_panel *panel, size_t j, uint8_t *codes) {
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < filter->float_filter->d; k++) {
-    double z = query_number(filter, &of, k), y = z - filter->opposite[k];
+    double z = query_number(filter, queries, query, k), y = z - filter->opposite[k];
     double code = code_of(y / panel->step), rest = y - panel->step * code;
     codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
     square += code * code;
@@ -216,7 +206,7 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
     size2 += z * z;
     constant += (double)filter->center[k] * z;
   }
-  double length = sqrt(length2), size = sqrt(size2), grain = of.query_scale.grain;
+  double length = sqrt(length2), size = sqrt(size2), grain = queries->query_scale[query].grain;
   bool products = filter->float_filter->metric == CPB_IP;
   panel->square[j] = panel->step * panel->step * square;
   panel->rest[j] =
@@ -226,18 +216,8 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
   panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
-                              ? of.query_scale
+                              ? queries->query_scale[query]
                               : (cpb_query_scale){.length = 1, .scale = {1, 1}};
-}
-
-static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
-  size_t left = queries->n - panel * COLS;
-  return left < COLS ? left : COLS;
-}
-
-double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
-                            size_t panel) {
-  return step_of(filter, queries, panel * COLS, queries_in(queries, panel));
 }
 
 void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
@@ -247,16 +227,17 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
   memset(codes, 0, cpb_bytes_panel(filter->words));
   filter->panels[panel].step = step;
   for (size_t j = 0; j < count; j++)
-    grid_query(filter, &filter->panels[panel], j, column_at(filter, queries, first + j), codes);
+    grid_query(filter, queries, queries->order[first + j], &filter->panels[panel], j, codes);
 }
 
 /* ---- whether bytes can separate the rows ---- */
 
-static void try_query(const cpb_byte_filter *filter, column of, trial *t) {
+static void try_query(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query,
+                      trial *t) {
   size_t d = filter->float_filter->d;
   t->reach_of_query = filter->usual_reach / 64;
   for (size_t k = 0; k < d; k++) {
-    t->y[k] = query_number(filter, &of, k) - filter->opposite[k];
+    t->y[k] = query_number(filter, queries, query, k) - filter->opposite[k];
     t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
   }
   filter->float_filter->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y,
@@ -286,7 +267,7 @@ static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_quer
   size_t tried = queries->n < TRIED ? queries->n : TRIED;
   if (filter->float_filter->metric == CPB_IP || places > PLACES) return false;
   for (size_t j = 0; j < tried && 4 * blurred <= tried; j++) {
-    try_query(filter, column_at(filter, queries, j * queries->n / tried), t);
+    try_query(filter, queries, queries->order[j * queries->n / tried], t);
     blurred += is_blurred(filter, t, places, most);
   }
   return 4 * blurred > tried;
@@ -377,7 +358,8 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
     float sum;
     if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
     if (!floats)
-      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, &size2[i]);
+      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, CPB_PANEL_LINE,
+                                          &size2[i]);
     filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
     if (floats) size2[i] = (double)sum * above + (double)of->d * below;
   }
@@ -571,41 +553,27 @@ static int32_t whole_below(double t) {
   return (int32_t)(t < most ? t : most) - 2;
 }
 
-static void thresholds_of_lengths(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                  size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (2 * run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double reach = bound[j] + panel->rest[j] + run->rest, far = reach * reach;
-    threshold[j] = whole_below((panel->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
-  }
-}
-
-static void thresholds_of_products(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                   size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double least = -bound[j] - panel->constant[j];
-    double off = run->rest * panel->length[j] + run->length * panel->rest[j] + panel->loose[j];
-    threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
-  }
-}
-
 void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
                                 size_t first, size_t count, const double *bound, int32_t *threshold) {
-  if (filter->float_filter->metric == CPB_IP)
-    thresholds_of_products(&filter->panels[panel], run, first, count, bound, threshold);
+  const cpb_byte_filter_panel *of = &filter->panels[panel];
+  bool products = filter->float_filter->metric == CPB_IP;
+  double per_unit = 1 / ((products ? 1 : 2) * run->step * of->step);
+  if (!products)
+    for (size_t j = first; j < first + count; j++) {
+      double reach = bound[j] + of->rest[j] + run->rest, far = reach * reach;
+      threshold[j] = whole_below((of->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
+    }
   else
-    thresholds_of_lengths(&filter->panels[panel], run, first, count, bound, threshold);
+    for (size_t j = first; j < first + count; j++) {
+      double least = -bound[j] - of->constant[j];
+      double off = run->rest * of->length[j] + run->length * of->rest[j] + of->loose[j];
+      threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
+    }
 }
 
 static cpb_byte_filter_span span_of(double nearest, double farthest) {
   return (cpb_byte_filter_span){(float)(nearest - fabs(nearest) * 0x1p-22 - 0x1p-140),
                                 (float)(farthest + fabs(farthest) * 0x1p-22 + 0x1p-140)};
-}
-
-cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
-                                          int32_t product) {
-  return cpb_byte_filter_look_at(filter, step, &filter->rows[at], slot, (double)product + filter->whole[at]);
 }
 
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,

@@ -150,14 +150,10 @@ void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter
 void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
                                 size_t first, size_t count, const double *bound, int32_t *threshold);
 
-/* Lower and upper bound of row `at` of the block order, given its product i j + 128 sum of i. */
+/* Lower and upper bound of a row, given its product i j. */
 typedef struct cpb_byte_filter_span {
   float nearest, farthest;
 } cpb_byte_filter_span;
-cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
-                                          int32_t product);
-
-/* The same for any row, of the product i j. */
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
                                              const cpb_byte_filter_row *row, size_t slot, double product);
 

@@ -77,9 +77,10 @@ void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d,
 /* Whether rows of this type are floats that can be multiplied by the unit directly. */
 bool cpb_float_filter_takes_floats(const cpb_float_filter *filter, cpb_dtype dtype);
 
-/* The components of one row, in whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
-int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *numbers,
-                             double *size2);
+/* The components of one row, in whole lines of CPB_PANEL_LINE floats that begin `step` floats apart, and the sum of their
+ * squares; 0 or the fault of the row. */
+int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *to,
+                             size_t step, double *size2);
 
 /* Prefetches the beginning of a row that will be read soon. */
 static inline void cpb_fetch_row(cpb_view rows, size_t row) {
@@ -104,9 +105,8 @@ float cpb_float_filter_threshold(const cpb_float_filter *filter, double value,
 /* The largest amount by which the starts of these rows exceed the exact ones; rows out of range are ignored. */
 double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start, size_t count);
 
-/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down. */
-double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale);
-
+/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down; blur: 2
+ * (raise + margin of the query) */
 static inline float cpb_float_filter_among(float sum, double blur) {
   double least = (double)sum - blur;
   return least < -FLT_MAX ? -INFINITY : (float)(least - fabs(least) * 0x1p-23 - 0x1p-149);

@@ -58,12 +58,11 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
   }
 }
 
-static void look_by_floats(cpb_search *search, group *g) {
+static void look_by_floats(group *g) {
+  const cpb_search *search = g->search;
   if (g->from >= g->end) return;
-  for (size_t column = 0; column < g->count; column++) {
-    const cpb_query_scale *query_scale = &search->query_scale[search->order[g->first + column]];
-    g->blur[column] = cpb_float_filter_blur(search->raise, query_scale);
-  }
+  for (size_t column = 0; column < g->count; column++)
+    g->blur[column] = 2 * (search->raise + search->query_scale[search->order[g->first + column]].margin);
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->float_filter.d,
                      .columns = g->count,
@@ -77,7 +76,6 @@ static void look_by_floats(cpb_search *search, group *g) {
   g->from = g->end;
 }
 
-/* Converts rows to numbers, from which the codes are computed. */
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
@@ -100,8 +98,9 @@ static void found_by_bytes(void *context, size_t row, uint64_t columns, const in
   if (cpb_group_is_hopeless(g)) return;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    cpb_byte_filter_span span = cpb_byte_filter_look(byte_filter, g->run->step, at, g->first + column,
-                                                     values[column] - g->start[row]);
+    double product = (double)(values[column] - g->start[row]) + byte_filter->whole[at];
+    cpb_byte_filter_span span = cpb_byte_filter_look_at(byte_filter, g->run->step, &byte_filter->rows[at],
+                                                        g->first + column, product);
     if ((double)span.nearest <= g->bound[column])
       cpb_group_take(g, column, g->search->block_first + g->search->block_order[at], span);
   }
@@ -136,17 +135,7 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void look_by_bytes(const cpb_search *search, group *g) {
-  for (; !g->fails && g->from < g->end; g->from += g->run->count) {
-    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
-    g->fails = !bytes_pay(g);
-  }
-}
-
-static void settle_all(void *arg, size_t task) {
-  cpb_search *search = arg;
-  cpb_group_settle(&search->groups[task]);
-}
+static void settle_group(void *groups, size_t task) { cpb_group_settle((group *)groups + task); }
 
 /* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
@@ -194,13 +183,14 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-static void look(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (g->bytes)
-    look_by_bytes(search, g);
-  else
-    look_by_floats(search, g);
+static void look(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  const cpb_byte_filter *byte_filter = &g->search->byte_filter;
+  if (!g->bytes) look_by_floats(g);
+  for (; g->bytes && !g->fails && g->from < g->end; g->from += g->run->count) {
+    look_at_run(g, &byte_filter->runs[g->from / byte_filter->run_rows]);
+    g->fails = !bytes_pay(g);
+  }
 }
 
 /* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do
@@ -221,22 +211,23 @@ static bool choose_ways(cpb_search *search) {
 /* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first
  * block, for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it
  * gives; otherwise floats are used for good. */
-static void change_to_floats(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->bytes || !search->groups[g->panel].fails) return;
+static void change_to_floats(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  if (!g->bytes || !g->search->groups[g->panel].fails) return;
   g->may_return = cpb_group_is_first(g);
-  if (g->may_return)
-    cpb_group_start_over(g);
-  else
+  for (size_t column = 0; g->may_return && column < g->count; column++)
+    g->deferred[column] = g->best[column].count = 0;
+  if (g->may_return) {
+    g->compared = g->measured = g->wasted = 0;
+    g->from = g->begin;
+  } else
     cpb_group_settle(g);
   g->bytes = false;
   cpb_group_renew_bounds(g);
 }
 
-static void return_to_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
+static void return_to_bytes(void *groups, size_t task) {
+  group *g = (group *)groups + task;
   if (!g->may_return) return;
   cpb_group_settle(g);
   g->wasted = 0;
@@ -253,13 +244,14 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   if (any_group(search, takes_bytes)) status = make_codes(search, exec, error);
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
   if (!choose_ways(search)) return outcome(search, error);
-  cpb_exec_run(exec, search->group_count, change_to_floats, search);
+  cpb_exec_run(exec, search->group_count, change_to_floats, search->groups);
   if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
-  if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
+  if (any_group(search, takes_bytes))
+    cpb_exec_run(exec, search->group_count, return_to_bytes, search->groups);
   return outcome(search, error);
 }
 
@@ -276,7 +268,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
     if (status == CPB_OK) status = cpb_exec_tell(exec, done, error);
   }
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, settle_all, search);
+  cpb_exec_run(exec, search->group_count, settle_group, search->groups);
   return outcome(search, error);
 }
 
@@ -424,24 +416,18 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
-static bool order_queries(cpb_search *search) {
-  cpb_ranked *room = malloc(search->n * sizeof *room);
-  if (room == NULL) return false;
-  cpb_query_order(search->query_scale, search->queries, search->center, search->n, search->float_filter.d,
-                  room, search->order);
-  for (size_t i = 0; i < search->n; i++) search->slot[search->order[i]] = i;
-  free(room);
-  return true;
-}
-
 static bool pack_queries(cpb_search *search) {
   size_t d = search->float_filter.d;
+  cpb_ranked *room = malloc(search->n * sizeof *room);
+  if (room == NULL) return false;
   cpb_float_filter_init(&search->float_filter, search->float_filter.metric,
                         cpb_rows(search->queries, CPB_F64, search->n, d), search->center, search->center_f32);
-  if (!order_queries(search)) return false;
+  cpb_query_order(search->query_scale, search->queries, search->center, search->n, d, room, search->order);
+  free(room);
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
+    search->slot[query] = i;
     cpb_float_filter_query(&search->float_filter, search->queries + query * d, &search->query_scale[query],
                            column, PANEL);
   }

@@ -110,12 +110,6 @@ static uint64_t decide(block *b, size_t row, uint64_t word, uint64_t unsure) {
   return word;
 }
 
-static void emit(const block *b, size_t row, uint64_t word) {
-  size_t bytes = b->e->sketch->options.code_bytes, from = b->panel * 8;
-  uint8_t *code = b->e->codes + (b->first + row) * bytes;
-  for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
-}
-
 static size_t used_columns(const block *b) {
   size_t left = b->e->sketch->options.bits - b->panel * CPB_PANEL_COLS;
   return left < CPB_PANEL_COLS ? left : CPB_PANEL_COLS;
@@ -129,7 +123,10 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
   b->e->loops->signs(values, b->margin[row], &above, &unsure);
   uint64_t word = above & used;
   if ((unsure & used) != 0 && !b->faulty[row]) word = decide(b, row, word, unsure & used);
-  emit(b, row, b->faulty[row] ? 0 : word);
+  if (b->faulty[row]) word = 0;
+  size_t bytes = b->e->sketch->options.code_bytes, from = b->panel * 8;
+  uint8_t *code = b->e->codes + (b->first + row) * bytes;
+  for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
 static void encode_panels(block *b, size_t count) {
