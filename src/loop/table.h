@@ -301,13 +301,15 @@ typedef struct cpb_loops {
   /* digest.h has the definition */
   void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
-  /* z = unit (x-center) - middle of n floats, padded with zeros to a multiple of sixteen; z may be x, or NULL. Returns the
-   * largest |z|; size2 is the sum of squares before the middle is subtracted, in sixteen lanes of floats. */
-  float (*number)(const float *x, size_t n, const cpb_shift *shift, float *z, float *size2);
-  /* The same n <= CPB_GRID_MOST numbers as codes round(per_step z), at most 127 in absolute value, padded with zeros to
-   * a multiple of sixteen: 64 to a line, lines `step` bytes apart. */
-  void (*grid)(const float *x, size_t n, const cpb_shift *shift, float per_step, int8_t *to, size_t step,
-               cpb_gridded *about);
+  /* z = unit (x-center) - middle of rows of n floats, at most CPB_LANES rows: the largest |z| of each, and the sum of
+   * squares before the middle is subtracted, in sixteen lanes of floats. Centre and middle are padded with zeros to a
+   * multiple of sixteen. As many other rows are prefetched, unless next is NULL. */
+  void (*number)(const float *const *x, const float *const *next, size_t rows, size_t n,
+                 const cpb_shift *shift, float *largest, float *size2);
+  /* The same numbers, finite, n <= CPB_GRID_MOST, as codes round(per_step z), at most 127 in absolute value, padded with
+   * zeros to a multiple of sixteen: 64 to a line, lines of a row `step` bytes apart, rows a line. */
+  void (*grid)(const float *const *x, const float *const *next, size_t rows, size_t n, const cpb_shift *shift,
+               float per_step, int8_t *to, size_t step, cpb_gridded *about);
   /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. Padded to whole lines. */
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
   /* NULL where products of floats are as fast. */
