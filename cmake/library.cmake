@@ -69,6 +69,7 @@ endif()
 if(CPB_SANITIZE MATCHES undefined)
   file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*.c)
   set_property(SOURCE ${CPB_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=pointer-overflow)
+  set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null) # as ASan reports, too
 endif()
 
 set(CPB_NEEDS_core m)

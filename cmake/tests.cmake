@@ -13,6 +13,7 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
   file(GLOB CPB_TEST_SUPPORT CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
   add_library(cpb_test_support STATIC EXCLUDE_FROM_ALL ${CPB_TEST_SUPPORT})
   target_compile_options(cpb_test_support PUBLIC ${CPB_TEST_OPTIONS})
+  set_property(SOURCE ${CPB_TEST_SUPPORT} APPEND PROPERTY COMPILE_OPTIONS -O2) # random numbers for all the others
   target_include_directories(cpb_test_support PUBLIC tests src ${CMOCKA_INCLUDE_DIRS} ${MPFR_INCLUDE_DIRS})
   target_link_libraries(cpb_test_support PUBLIC capball_programs ${CMOCKA_LINK_LIBRARIES} ${MPFR_LINK_LIBRARIES} gmp m)
   file(GLOB CPB_TESTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/law/*.c ${PROJECT_SOURCE_DIR}/tests/loop/*.c
