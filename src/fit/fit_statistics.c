@@ -26,10 +26,8 @@ static cpb_view directions_of(const cpb_slot *slot, cpb_first_fault *fault) {
     double norm, *u = slot->room + good * d;
     int bad = cpb_ruler_length(&ruler, i, &norm);
     if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
-    if (bad != 0) {
-      cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
-      continue;
-    }
+    cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
+    if (bad != 0) continue;
     for (size_t k = 0; k < d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;
     good++;
   }

@@ -141,10 +141,8 @@ static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
 
 static void meet_unusable(read_job *job, size_t row) {
   int fault = cpb_row_fault(job->rounds->loops, job->x, row);
-  if (fault != 0)
-    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
-  else
-    atomic_store(&job->out_of_range, true);
+  cpb_first_fault_meet(&job->fault, row, fault);
+  if (fault == 0) atomic_store(&job->out_of_range, true);
 }
 
 /* Nearer rows than `cut` are not needed. When a block notices does not affect the result. */
@@ -565,7 +563,8 @@ static cpb_status read_pass(reading *r, take_block *take, cpb_error *error) {
   for (cpb_view block = {0}; status == CPB_OK; r->rows += block.rows) {
     status = source->next(source, &block, error);
     if (status != CPB_OK || block.rows == 0) return status;
-    status = take(r, block, error);
+    status = cpb_check_view(block, "x", r->rounds->d, error);
+    if (status == CPB_OK) status = take(r, block, error);
     if (status == CPB_EROW) return cpb_fail_later(error, r->rows);
   }
   return status;
@@ -576,17 +575,14 @@ static cpb_status update(reading *r, cpb_view block, cpb_error *error) {
 }
 
 static cpb_status sample(reading *r, cpb_view block, cpb_error *error) {
-  cpb_status status = cpb_check_view(block, "x", r->rounds->d, error);
-  return status == CPB_OK ? take_sample(r->rounds, block, (cpb_row_ids){NULL, r->rows}, error) : status;
+  return take_sample(r->rounds, block, (cpb_row_ids){NULL, r->rows}, error);
 }
 
 static cpb_status read_about(reading *r, cpb_view block, cpb_error *error) {
   cpb_row_ids ids = {NULL, r->rows};
-  cpb_status status = r->out_of_range ? CPB_OK : cpb_check_view(block, "x", r->rounds->d, error);
-  if (status == CPB_OK && !r->out_of_range)
-    status = read_rows(r->rounds, block, ids, &r->out_of_range, r->exec, error);
   r->rounds->rows_seen += block.rows;
-  return status;
+  if (r->out_of_range) return CPB_OK;
+  return read_rows(r->rounds, block, ids, &r->out_of_range, r->exec, error);
 }
 
 /* Starts round 1 from a sample alone if squares of the data are safe: the columns need not be read. */
