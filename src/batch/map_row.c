@@ -41,7 +41,7 @@ static void largest_of(const double *z, size_t count, double *largest) {
 }
 
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
-  cpb_first_fault_meet(rows->fault, rows->first + row, fault);
+  cpb_first_fault_meet(rows->fault, rows->first + row, (int)fault);
   cpb_row_spoil(rows->out, row);
 }
 

@@ -233,7 +233,7 @@ static cpb_status look_directions(void *arg, const cpb_slot *slot, cpb_first_fau
     int bad = cpb_ruler_length(&ruler, i, &norm);
     if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
     if (bad != 0) {
-      cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
+      cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
       continue;
     }
     for (size_t k = 0; k < p->d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;

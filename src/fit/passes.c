@@ -157,7 +157,7 @@ void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault) {
   int bad = 0;
   for (size_t i = 0; i < slot->rows.rows && bad == 0; i++) {
     bad = cpb_row_fault(loops, slot->rows, i);
-    if (bad != 0) cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
+    if (bad != 0) cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
   }
 }
 

@@ -140,7 +140,7 @@ static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
 static void meet_unusable(read_job *job, size_t row) {
   int fault = cpb_row_fault(job->rounds->loops, job->x, row);
   if (fault != 0)
-    cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    cpb_first_fault_meet(&job->fault, row, fault);
   else
     atomic_store(&job->out_of_range, true);
 }

@@ -103,7 +103,7 @@ static void mean_block(void *argument, size_t block, size_t first, size_t count)
     if (dist2[row - first] > largest) largest = dist2[row - first];
     if (dist2[row - first] < INFINITY) continue;
     int fault = cpb_row_fault(job->loops, job->x, row);
-    if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+    if (fault != 0) cpb_first_fault_meet(&job->fault, row, fault);
     largest = INFINITY;
   }
   job->largest2[block] = largest;
