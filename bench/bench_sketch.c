@@ -4,7 +4,7 @@
  * with POPCNT, one query at a time, is measured too: what a tuned build would do.
  *   build/bench/bench_sketch                     from the project's root
  *   BENCH_RIVAL=libcapball.so build/bench/bench_sketch
- *                                                encoding and training beside those of a library of 0.2, in alternation */
+ *                                                the same work beside that of a library of 0.2, in alternation */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -75,12 +75,14 @@ typedef struct searching {
   cpb_view codes, queries;
   cpb_hit *hits;
   const cpb_exec *exec;
+  cpb_status (*by)(cpb_view, cpb_view, size_t, cpb_hit *, const cpb_exec *,
+                   cpb_error *); /* NULL: this library */
 } searching;
 
 static void search(void *arg) {
   searching *s = arg;
   cpb_error error;
-  must(cpb_hamming_knn(s->codes, s->queries, K, s->hits, s->exec, &error), &error);
+  must((s->by != NULL ? s->by : cpb_hamming_knn)(s->codes, s->queries, K, s->hits, s->exec, &error), &error);
 }
 
 /* ---- one query at a time, four POPCNTs per code ---- */
@@ -164,7 +166,7 @@ static void compare_scans(cpb_view x, const uint8_t *codes, size_t bits, size_t 
   must(cpb_estimator_new(sketch, cpb_rows(own, CPB_U8, SCANNED, o.code_bytes), &e.estimator, &error), &error);
   cpb_view all = cpb_rows(codes, CPB_U8, SCANNED, bits / 8),
            asked = cpb_rows(codes, CPB_U8, QUERIES, bits / 8);
-  searching by_bits = {all, asked, hits, NULL};
+  searching by_bits = {all, asked, hits, NULL, NULL};
   bench_rival both[] = {{"bits", search, &by_bits, 0}, {"estimates", estimate, &e, 0}};
   bench_rounds(both, 2, 7);
   double each = (double)SCANNED * QUERIES;
@@ -210,32 +212,37 @@ static cpb_sketch *random_sketch(cpb_view x) {
   return sketch;
 }
 
-/* ---- an earlier library, one thread ---- */
+/* ---- an earlier library ---- */
 
-typedef struct earlier {
+typedef struct library {
   cpb_status (*train)(cpb_view, const cpb_sketch_training *, cpb_sketch **, cpb_sketch_report *,
                       const cpb_exec *, cpb_error *);
   encoder *encode;
+  cpb_status (*search)(cpb_view, cpb_view, size_t, cpb_hit *, const cpb_exec *, cpb_error *);
   void (*free)(cpb_sketch *);
-} earlier;
+} library;
 
-static void *symbol(void *library, const char *name) {
-  void *found = library == NULL ? NULL : dlsym(library, name);
+static const library own = {cpb_sketch_train, cpb_sketch_encode, cpb_hamming_knn, cpb_sketch_free};
+
+static void *symbol(void *from, const char *name) {
+  void *found = from == NULL ? NULL : dlsym(from, name);
   if (found != NULL) return found;
   fprintf(stderr, "bench_sketch: %s\n", dlerror());
   exit(1);
 }
 
-static earlier load_earlier(const char *path) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  earlier e;
-  *(void **)&e.train = symbol(library, "cpb_sketch_train");
-  *(void **)&e.encode = symbol(library, "cpb_sketch_encode");
-  *(void **)&e.free = symbol(library, "cpb_sketch_free");
-  return e;
+static library load_earlier(const char *path) {
+  void *from = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  library l;
+  *(void **)&l.train = symbol(from, "cpb_sketch_train");
+  *(void **)&l.encode = symbol(from, "cpb_sketch_encode");
+  *(void **)&l.search = symbol(from, "cpb_hamming_knn");
+  *(void **)&l.free = symbol(from, "cpb_sketch_free");
+  return l;
 }
 
-static cpb_sketch *earlier_sketch(const earlier *by, cpb_view sample, cpb_sketch_kind kind, size_t bits) {
+/* A kind that 0.2 has. */
+static cpb_sketch *sketch_of(const library *by, cpb_view sample, cpb_sketch_kind kind, size_t bits) {
   cpb_sketch_training training;
   cpb_sketch *sketch;
   cpb_error error;
@@ -248,43 +255,78 @@ static cpb_sketch *earlier_sketch(const earlier *by, cpb_view sample, cpb_sketch
   return sketch;
 }
 
-/* Codes of the same number of bits. */
-static void compare_encoding(const earlier *by, cpb_view x, size_t bits) {
+static void compare_searches(const library *by, const cpb_exec *two) {
+  uint64_t state = 1;
+  uint64_t *codes = bench_memory((size_t)CODES * BYTES);
+  cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
+  for (size_t i = 0; i < (size_t)CODES * BYTES / 8; i++) codes[i] = random_bits(&state);
+  printf("Hamming top %d of %d codes of %d bits\n", K, CODES, 8 * BYTES);
+  for (size_t queries = 1; queries <= QUERIES; queries *= QUERIES)
+    for (size_t threads = 1; threads <= 2; threads++) {
+      searching ours = {cpb_rows(codes, CPB_U8, CODES, BYTES), cpb_rows(codes, CPB_U8, queries, BYTES), hits,
+                        threads == 2 ? two : NULL, NULL};
+      searching theirs = ours;
+      theirs.by = by->search;
+      bench_rival both[] = {{"", search, &theirs, 0}, {"", search, &ours, 0}};
+      bench_rounds(both, 2, queries == 1 ? 50 : 15);
+      printf("  %3zu queries, %zu thread%s  %8.4f s, %.2f x as fast\n", queries, threads,
+             threads == 1 ? " " : "s", both[1].best, both[0].best / both[1].best);
+    }
+  bench_release(hits, QUERIES * K * sizeof *hits);
+  bench_release(codes, (size_t)CODES * BYTES);
+}
+
+/* Codes of the same number of bits: of the same kind, and by principal directions, which 0.2 does not have. */
+static void compare_encoding(const library *by, cpb_view x, size_t bits) {
   static const size_t per[] = {1, 2, 4};
+  const library *libraries[] = {by, &own};
   cpb_view sample = cpb_view_slice(x, 0, 1000);
-  cpb_sketch *of_rival = earlier_sketch(by, sample, CPB_SKETCH_RANDOM_EMBEDDED, bits);
   uint8_t *codes = bench_memory(x.rows * (bits / 8 + 6));
-  encoding works[4] = {{of_rival, x, codes, NULL, by->encode}};
-  bench_rival rivals[4] = {{"", encode, &works[0], 0}};
-  for (size_t i = 0; i < 3; i++) {
-    works[i + 1] = (encoding){principal_sketch(sample, bits, per[i], 1000, NULL, NULL), x, codes, NULL, NULL};
-    rivals[i + 1] = (bench_rival){"", encode, &works[i + 1], 0};
+  encoding works[5];
+  bench_rival rivals[5];
+  for (size_t i = 0; i < 5; i++) {
+    cpb_sketch *sketch = i < 2 ? sketch_of(libraries[i], sample, CPB_SKETCH_RANDOM_EMBEDDED, bits)
+                               : principal_sketch(sample, bits, per[i - 2], 1000, NULL, NULL);
+    works[i] = (encoding){sketch, x, codes, NULL, i == 0 ? by->encode : NULL};
+    rivals[i] = (bench_rival){"", encode, &works[i], 0};
   }
-  bench_rounds(rivals, 4, 9);
-  printf("  %3zu columns, %3zu bits  %6.3g rows/s; 1, 2, 4 bits per direction: %.2f, %.2f, %.2f x as fast\n",
-         x.cols, bits, (double)x.rows / rivals[0].best, rivals[0].best / rivals[1].best,
-         rivals[0].best / rivals[2].best, rivals[0].best / rivals[3].best);
-  by->free(of_rival);
-  for (size_t i = 1; i < 4; i++) cpb_sketch_free((cpb_sketch *)works[i].sketch);
+  bench_rounds(rivals, 5, 9);
+  double theirs = rivals[0].best;
+  printf(
+      "  %3zu columns, %3zu bits  %6.3g rows/s, %.2f x as fast; principal, 1, 2, 4 bits: %.2f, %.2f, %.2f\n",
+      x.cols, bits, (double)x.rows / rivals[1].best, theirs / rivals[1].best, theirs / rivals[2].best,
+      theirs / rivals[3].best, theirs / rivals[4].best);
+  for (size_t i = 0; i < 5; i++) libraries[i > 0]->free((cpb_sketch *)works[i].sketch);
   bench_release(codes, x.rows * (bits / 8 + 6));
 }
 
-/* 256 bits: the embedded kind of the earlier library, and the default of this one. */
-static void compare_training(const earlier *by, cpb_view sample) {
-  double start = bench_now();
-  by->free(earlier_sketch(by, sample, CPB_SKETCH_EMBEDDED, 8 * BYTES));
-  double theirs = bench_now() - start;
-  start = bench_now();
-  cpb_sketch_free(principal_sketch(sample, 8 * BYTES, 0, sample.rows, NULL, NULL));
-  double ours = bench_now() - start;
-  printf("training, %zu rows x %zu, 256 bits, 1 thread: %.2f s, earlier %.2f s\n", sample.rows, sample.cols,
-         ours, theirs);
+typedef struct teaching {
+  const library *by; /* NULL: this library's principal directions */
+  cpb_view sample;
+} teaching;
+
+static void teach(void *arg) {
+  const teaching *t = arg;
+  if (t->by != NULL)
+    t->by->free(sketch_of(t->by, t->sample, CPB_SKETCH_EMBEDDED, 8 * BYTES));
+  else
+    cpb_sketch_free(principal_sketch(t->sample, 8 * BYTES, 0, t->sample.rows, NULL, NULL));
 }
 
-static void compare_with_earlier(const char *path, cpb_view x) {
-  earlier by = load_earlier(path);
+static void compare_training(const library *by, cpb_view sample) {
+  teaching works[] = {{by, sample}, {&own, sample}, {NULL, sample}};
+  bench_rival rivals[] = {{"", teach, &works[0], 0}, {"", teach, &works[1], 0}, {"", teach, &works[2], 0}};
+  bench_rounds(rivals, 3, 7);
+  printf("training, %zu rows x %zu, 256 bits, 1 thread: %.2f s, %.2f x as fast; principal %.2f s\n",
+         sample.rows, sample.cols, rivals[1].best, rivals[0].best / rivals[1].best, rivals[2].best);
+}
+
+static void compare_with_earlier(const char *path, cpb_view x, const cpb_exec *two) {
+  library by = load_earlier(path);
   static const size_t columns[] = {32, 128, D};
-  printf("encoding, f32, 1 thread, %s\n", path);
+  printf("# x as fast: the time of %s, divided by that of this library\n", path);
+  compare_searches(&by, two);
+  printf("encoding, f32, 1 thread\n");
   for (size_t i = 0; i < 3; i++)
     for (size_t bits = 64; bits <= 512; bits *= 2)
       compare_encoding(&by, cpb_rows(x.data, x.dtype, ENCODED * D / columns[i] / 4, columns[i]), bits);
@@ -346,9 +388,13 @@ static float *random_rows(uint64_t *state) {
 
 int main(void) {
   uint64_t state = 1;
+  cpb_pool *pool;
+  if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
+  const cpb_exec *two = cpb_pool_exec(pool);
   if (getenv("BENCH_RIVAL") != NULL) {
     bench_print_machine();
-    compare_with_earlier(getenv("BENCH_RIVAL"), cpb_rows(random_rows(&state), CPB_F32, ROWS, D));
+    compare_with_earlier(getenv("BENCH_RIVAL"), cpb_rows(random_rows(&state), CPB_F32, ROWS, D), two);
+    cpb_pool_free(pool);
     return 0;
   }
   uint64_t *words = bench_memory(READ);
@@ -356,12 +402,9 @@ int main(void) {
   for (size_t i = 0; i < (size_t)CODES * BYTES; i++) codes[i] = (uint8_t)random_bits(&state);
   for (size_t i = 0; i < QUERIES * BYTES; i++) asked[i] = (uint8_t)random_bits(&state);
   const float *x = random_rows(&state);
-  cpb_pool *pool;
-  if (cpb_pool_new(2, &pool, NULL) != CPB_OK) return 1;
-  const cpb_exec *two = cpb_pool_exec(pool);
   cpb_hit *hits = bench_memory(QUERIES * K * sizeof *hits);
   searching one_thread = {cpb_rows(codes, CPB_U8, CODES, BYTES), cpb_rows(asked, CPB_U8, QUERIES, BYTES),
-                          hits, NULL};
+                          hits, NULL, NULL};
   searching search_two = one_thread, alone = one_thread;
   search_two.exec = alone.exec = two;
   alone.queries.rows = 1;

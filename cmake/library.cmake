@@ -52,7 +52,7 @@ set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_
 # of its own for pointers that might wrap: what is beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
   file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/scale/*.c
-    ${PROJECT_SOURCE_DIR}/src/learn/*.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
+    ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES address)
@@ -69,6 +69,7 @@ endif()
 if(CPB_SANITIZE MATCHES undefined)
   file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*.c)
   set_property(SOURCE ${CPB_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=pointer-overflow)
+  set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null) # as ASan reports, too
 endif()
 
 set(CPB_NEEDS_core m)

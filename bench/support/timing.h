@@ -15,7 +15,7 @@ typedef struct bench_rival {
  * all that can be compared on a machine others work on. */
 double bench_now(void);
 
-/* `rounds` rounds; in each, every rival runs once. */
+/* `rounds` rounds; in each, every rival runs once, and each round begins with the next one. */
 void bench_rounds(bench_rival *rivals, size_t count, int rounds);
 
 /* One line: processor, cores, instruction set, compiler. */

@@ -168,6 +168,7 @@ static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_i
   for (*faulty = first; *faulty < first + count; ++*faulty)
     if (fault[*faulty - first] != 0) return fault[*faulty - first];
   cpb_byte_filter_order(byte_filter, count);
+  byte_filter->next = copy->next;
   for (size_t run = 0; run < byte_filter->run_count; run++) {
     cpb_byte_filter_codes(byte_filter, rows, run, 0);
     keep_run(byte_filter, run, block, first / PANEL);

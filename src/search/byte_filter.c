@@ -131,9 +131,11 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
   }
   for (size_t k = 0; k < d; k++) filter->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
   for (size_t i = 0; i < count; i++) {
-    float *numbers = t->numbers + i * stride, size2;
-    t->reach[i] = (double)filter->float_filter->loops->number(
-        numbers, d, &(cpb_shift){1, zeros(filter), filter->center}, numbers, &size2);
+    float *numbers = t->numbers + i * stride, reach, size2;
+    for (size_t k = 0; k < d; k++) numbers[k] -= filter->center[k];
+    filter->float_filter->loops->number(&(const float *){numbers}, NULL, 1, d,
+                                        &(cpb_shift){1, zeros(filter), zeros(filter)}, &reach, &size2);
+    t->reach[i] = (double)reach;
   }
   filter->usual_reach = median_of(t->reach, count);
 }
@@ -153,7 +155,7 @@ static inline double query_number(const cpb_byte_filter *filter, const cpb_byte_
 static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries) {
   size_t d = filter->float_filter->d;
   bool products = filter->float_filter->metric == CPB_IP && filter->kind == CPB_BYTE_FILTER_FLOATS;
-  double *p = filter->opposite, center2 = 0, opposite2 = 0;
+  double *p = filter->opposite, center2 = 0, opposite2 = 0, product = 0;
   for (size_t k = 0; k < d; k++) p[k] = products ? 0 : (double)filter->center[k];
   for (size_t i = 0; products && queries != NULL && i < queries->n; i++)
     for (size_t k = 0; k < d; k++) p[k] += query_number(filter, queries, i, k);
@@ -161,9 +163,11 @@ static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries
     if (products && queries != NULL) p[k] /= (double)queries->n;
     center2 += (double)filter->center[k] * (double)filter->center[k];
     opposite2 += p[k] * p[k];
+    product += (double)filter->center[k] * p[k];
   }
   filter->center_size = sqrt(center2);
   filter->opposite_size = sqrt(opposite2);
+  filter->product = product;
 }
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
@@ -343,26 +347,29 @@ static source source_of(const cpb_byte_filter *filter, cpb_view block) {
   return (source){filter->numbers, line_floats(of->d), {1, zeros(filter), filter->center}};
 }
 
-/* At most PART rows. Errors are bounded after all of them: a root would wait for the sum of its row. */
-enum { PART = 64 };
+enum { AT_ONCE = CPB_LANES };
 
+/* At most AT_ONCE rows. */
 static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
   const double above = 1 + 0x1p-12,
                below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
   const cpb_float_filter *of = filter->float_filter;
   bool floats = cpb_float_filter_takes_floats(of, block.dtype);
   source from = source_of(filter, block);
-  double size2[PART]; /* an upper bound on the sum of squares before centring */
+  const float *x[AT_ONCE], *next[AT_ONCE];
+  float sum[AT_ONCE];
+  double size2[AT_ONCE]; /* an upper bound on the sum of squares before centring */
   for (size_t i = 0; i < count; i++) {
     size_t row = first + i;
-    float sum;
+    x[i] = from.x + row * from.stride;
+    next[i] = x[i] + (row + AT_ONCE < block.rows ? AT_ONCE * from.stride : 0);
+    if (floats) continue;
     if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
-    if (!floats)
-      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, CPB_PANEL_LINE,
-                                          &size2[i]);
-    filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
-    if (floats) size2[i] = (double)sum * above + (double)of->d * below;
+    fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, CPB_PANEL_LINE,
+                                        &size2[i]);
   }
+  of->loops->number(x, next, count, of->d, &from.shift, filter->reach + first, sum);
+  for (size_t i = 0; floats && i < count; i++) size2[i] = (double)sum[i] * above + (double)of->d * below;
   for (size_t i = 0; i < count; i++) {
     float *reach = &filter->reach[first + i], *rounded = &filter->rounded[first + i];
     *rounded =
@@ -380,8 +387,8 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
                              int *fault) {
   memset(fault, 0, count * sizeof *fault);
-  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += PART)
-    number_rows(filter, block, first + i, count - i < PART ? count - i : PART, fault + i);
+  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += AT_ONCE)
+    number_rows(filter, block, first + i, count - i < AT_ONCE ? count - i : AT_ONCE, fault + i);
 }
 
 /* The first bits of a reach: non-negative floats are ordered like their bit patterns. */
@@ -420,6 +427,10 @@ void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
   }
 }
 
+static bool is_in_range(const cpb_byte_filter *filter, size_t at) {
+  return filter->reach[filter->rows[at].row] < INFINITY;
+}
+
 static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
   float largest = 1e-30f;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return 1;
@@ -430,31 +441,49 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   return largest / 127;
 }
 
-/* The rows of a run are scattered over the block; those out of range have codes of zeros. */
-static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
-  const cpb_loops *loops = filter->float_filter->loops;
-  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  size_t d = filter->float_filter->d, step = CPB_BYTES_LINE * filter->group;
-  source from = source_of(filter, block);
+/* Rows [at, at+count) of the order, at most AT_ONCE, all of them in range or none: those out of range have codes of
+ * zeros. */
+static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, float per_step,
+                      int8_t *to) {
   const cpb_shift none = {1, zeros(filter), zeros(filter)};
-  cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
-  float per_step = 1 / (float)of->step;
-  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group, in_group = 0;
-  int8_t *group = filter->codes + place / filter->group * group_bytes;
-  for (size_t i = 0; i < of->count; i++) {
-    size_t at = of->first + i, row = filter->rows[at].row;
-    int8_t *to = group + in_group * CPB_BYTES_LINE;
-    if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
-    if (!floats)
-      loops->flip((const uint8_t *)block.data + row * block.stride, d,
-                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, step, &filter->gridded[at]);
-    else if (filter->reach[row] < INFINITY)
-      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, step, &filter->gridded[at]);
-    else
-      loops->grid(zeros(filter), d, &none, per_step, to, step, &filter->gridded[at]);
-    if (++in_group < filter->group) continue;
-    in_group = 0;
-    group += group_bytes;
+  const source from = source_of(filter, block);
+  const cpb_view *ahead = &filter->next;
+  const float *x[AT_ONCE], *next[AT_ONCE];
+  bool in_range = is_in_range(filter, at);
+  for (size_t i = 0; i < count; i++) {
+    size_t later = at + i + AT_ONCE < block.rows ? at + i + AT_ONCE : at + i;
+    x[i] = in_range ? from.x + filter->rows[at + i].row * from.stride : zeros(filter);
+    next[i] = at + i < ahead->rows ? (const float *)ahead->data + (at + i) * ahead->stride
+                                   : from.x + filter->rows[later].row * from.stride;
+  }
+  filter->float_filter->loops->grid(x, next, count, filter->float_filter->d, in_range ? &from.shift : &none,
+                                    per_step, to, CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
+}
+
+static void flip_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, int8_t *to) {
+  for (size_t end = at + count; at < end; at++, to += CPB_BYTES_LINE) {
+    if (at + AHEAD < block.rows) cpb_fetch_row(block, filter->rows[at + AHEAD].row);
+    filter->float_filter->loops->flip((const uint8_t *)block.data + filter->rows[at].row * block.stride,
+                                      filter->float_filter->d,
+                                      filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to,
+                                      CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
+  }
+}
+
+/* The rows of a run are scattered over the block. Rows out of range are the last of a block. */
+static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group;
+  for (size_t at = of->first, end = of->first + of->count, count; at < end; at += count, place += count) {
+    size_t in_group = place % filter->group, most = filter->group - in_group;
+    int8_t *to = filter->codes + place / filter->group * group_bytes + in_group * CPB_BYTES_LINE;
+    most = most < AT_ONCE ? most : AT_ONCE;
+    count = end - at < most ? end - at : most;
+    if (filter->kind != CPB_BYTE_FILTER_FLOATS) {
+      flip_rows(filter, block, at, count, to);
+      continue;
+    }
+    while (is_in_range(filter, at) != is_in_range(filter, at + count - 1)) count--;
+    grid_rows(filter, block, at, count, 1 / (float)of->step, to);
   }
 }
 
@@ -466,7 +495,7 @@ static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
     return filter->float_filter->metric == CPB_L2
                ? 0
                : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
-  if (!(filter->reach[row] < INFINITY)) return INFINITY;
+  if (!is_in_range(filter, at)) return INFINITY;
   return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) + (double)filter->rounded[row];
 }
 
@@ -486,20 +515,17 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, 
   of->length = length_of(of->step, longest);
 }
 
-/* <x'-m,p>; for rows of bytes 128 times their sum */
+/* <x'-m,p>; for rows of bytes 128 times their sum. The centre of x is 0: products are not centred. */
 static double row_constant(const cpb_byte_filter *filter, const source *from, size_t row, int32_t sum) {
   const cpb_loops *loops = filter->float_filter->loops;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
   double dot = 0, chunk[CPB_CHUNK];
   for (size_t offset = 0, d = filter->float_filter->d; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
-    cpb_shift shift = {from->shift.unit, from->shift.center + offset, from->shift.middle + offset};
-    float z[CPB_CHUNK], size2;
-    loops->number(from->x + row * from->stride + offset, count, &shift, z, &size2);
-    loops->widen[CPB_F32](z, count, chunk);
+    loops->widen[CPB_F32](from->x + row * from->stride + offset, count, chunk);
     dot += loops->dot(chunk, filter->opposite + offset, count);
   }
-  return dot;
+  return (double)from->shift.unit * dot - filter->product;
 }
 
 static void describe_row(cpb_byte_filter *filter, const source *from, size_t at, double step) {

@@ -66,12 +66,13 @@ typedef struct cpb_byte_filter {
   double usual_reach; /* typical reach of rows about the centre */
   float *center;      /* m, and as many zeros */
   double *opposite;   /* p */
-  double center_size, opposite_size;
+  double center_size, opposite_size, product; /* |m|, |p|, <m,p> */
   uint8_t *codes_of_queries;
   cpb_byte_filter_panel *panels;
 
   /* the current block of rows */
   size_t run_rows, run_count;
+  cpb_view next;  /* rows of floats that are prefetched while the codes are computed; may be none */
   size_t group;   /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
   float *numbers; /* x' of rows that are not floats, in whole lines; reusable once rows are described */
   float *reach;   /* largest component; inf for rows out of range */

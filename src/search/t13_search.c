@@ -272,15 +272,15 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
   return outcome(search, error);
 }
 
-/* Blocks of bytes have more rows than blocks of factors. */
-static bool make_room_for_numbers(cpb_search *search) {
-  if (search->byte_filter.numbers != NULL) return true;
-  size_t groups = search->block_rows / CPB_PANEL_ROWS;
-  float *numbers = cpb_zero_lines(groups * cpb_panel_group(search->float_filter.d), sizeof *numbers);
-  if (numbers == NULL) return false;
+/* For factors or, in blocks of more rows, for the numbers of bytes. */
+static bool make_room(cpb_search *search) {
+  bool bytes = search->bytes && !search->byte_filter.fails;
+  if ((bytes ? search->byte_filter.numbers : search->factors) != NULL) return true;
+  size_t groups = (bytes ? search->block_rows : search->float_rows) / CPB_PANEL_ROWS;
   free(search->factors);
-  search->byte_filter.numbers = search->factors = numbers;
-  return true;
+  search->factors = cpb_zero_lines(groups * cpb_panel_group(search->float_filter.d), sizeof(float));
+  if (bytes) search->byte_filter.numbers = search->factors;
+  return search->factors != NULL;
 }
 
 /* Puts the queries on grids for rows of this kind; bounds of other grids are not comparable and are recomputed. If a
@@ -291,9 +291,8 @@ static bool prepare(cpb_search *search) {
                                      search->order,     trial ? search->k : 0, search->room,
                                      search->block_rows};
   cpb_byte_filter_kind before = search->byte_filter.kind;
-  if (!search->bytes) return true;
-  if (!cpb_byte_filter_prepare(&search->byte_filter, search->fed, &queries)) return false;
-  if (!search->byte_filter.fails && !make_room_for_numbers(search)) return false;
+  if (search->bytes && !cpb_byte_filter_prepare(&search->byte_filter, search->fed, &queries)) return false;
+  if (!make_room(search)) return false;
   for (size_t i = 0; search->byte_filter.kind != before && i < search->group_count; i++) {
     group *g = &search->groups[i];
     bool bytes = g->bytes;
@@ -374,12 +373,11 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
     search->limits = cpb_memory_lines(memory, n, sizeof *search->limits);
   else
     search->entries = cpb_memory_lines(memory, cells, search->k * sizeof *search->entries);
-  search->factors = cpb_zero_lines(floats * cpb_panel_group(d), sizeof *search->factors);
   bool made = !search->bytes || cpb_byte_filter_new(&search->byte_filter, &search->float_filter, n);
   if (search->bytes)
     search->starts =
         cpb_memory_lines(memory, search->group_count, search->byte_filter.run_rows * sizeof *search->starts);
-  return made && search->factors != NULL && !memory->failed;
+  return made && !memory->failed;
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -387,10 +385,10 @@ void cpb_search_free(cpb_search *search) {
   if (search->limits != NULL && search->groups != NULL)
     for (size_t g = 0; g < search->group_count; g++)
       for (size_t column = 0; column < PANEL; column++) free(search->groups[g].best[column].entry);
+  free(search->answer); /* in reverse order, so that malloc can keep what the next search needs */
+  free(search->factors);
   if (search->bytes) cpb_byte_filter_free(&search->byte_filter);
   cpb_memory_free(&search->memory);
-  free(search->factors);
-  free(search->answer);
   free(search);
 }
 
