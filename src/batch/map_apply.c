@@ -13,11 +13,6 @@ typedef struct application {
   atomic_bool no_memory;
 } application;
 
-static void careful(void *context, size_t row) {
-  const cpb_map_rows *rows = context;
-  rows->one(rows, row);
-}
-
 static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t first) {
   cpb_map_rows rows = a->rows;
   rows.first = first;
@@ -108,7 +103,7 @@ static void plan(application *a, bool stream) {
                           .s = rows->map->options.s,
                           .center = {rows->map->high, rows->map->low, rows->map->twofold, rows->map->wide},
                           .stream = stream && a->whiten == NULL, /* a whitened map prefetches its output */
-                          .careful = careful};
+                          .careful = rows->one};
   /* the loops implement T1 about a centre for which the result stays in range */
   bool in_range =
       rows->map->center_most <= (out.dtype == CPB_F32 ? CPB_CENTER_MOST_F32 : CPB_CENTER_MOST_F64);

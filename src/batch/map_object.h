@@ -34,19 +34,19 @@ cpb_status cpb_map_plain(size_t d, double s, const double *center, cpb_map **map
 
 /* One row of a map with any centre, pole and reflection, of any dtype; also handles the rows that the special
  * loops decline. `row` counts in x and y. Not for whitened maps: their rows are processed in blocks. */
-typedef struct cpb_map_rows cpb_map_rows;
-struct cpb_map_rows {
+typedef struct cpb_map_rows {
   const cpb_map *map;
-  void (*one)(const cpb_map_rows *rows, size_t row); /* cpb_map_embed_row or cpb_map_unembed_row */
+  void (*one)(void *rows, size_t row); /* cpb_map_embed_row or cpb_map_unembed_row */
   const cpb_loops *loops;
   cpb_view in;
   cpb_out out;
   size_t first; /* of in and out within the caller's rows, to report faults */
   cpb_first_fault *fault;
-};
+} cpb_map_rows;
 
-void cpb_map_embed_row(const cpb_map_rows *rows, size_t row);
-void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row);
+/* rows: a cpb_map_rows */
+void cpb_map_embed_row(void *rows, size_t row);
+void cpb_map_unembed_row(void *rows, size_t row);
 
 /* Sets the row to NaN and records the fault. */
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault);

@@ -41,7 +41,7 @@ static void largest_of(const double *z, size_t count, double *largest) {
 }
 
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
-  cpb_first_fault_meet(rows->fault, rows->first + row, fault);
+  cpb_first_fault_meet(rows->fault, rows->first + row, (int)fault);
   cpb_row_spoil(rows->out, row);
 }
 
@@ -73,7 +73,8 @@ static row_sums sum_row(const cpb_map_rows *rows, size_t row, double factor, dou
   return sums;
 }
 
-void cpb_map_embed_row(const cpb_map_rows *rows, size_t row) {
+void cpb_map_embed_row(void *of, size_t row) {
+  const cpb_map_rows *rows = of;
   const cpb_map *map = rows->map;
   size_t d = map->options.d;
   double buffer[CPB_CHUNK], s = map->options.s, factor = 1;
@@ -183,7 +184,8 @@ static cpb_fault measure_row(const cpb_map_rows *rows, size_t row, lifted_row *l
   return CPB_FAULT_RANGE;
 }
 
-void cpb_map_unembed_row(const cpb_map_rows *rows, size_t row) {
+void cpb_map_unembed_row(void *of, size_t row) {
+  const cpb_map_rows *rows = of;
   const cpb_map *map = rows->map;
   size_t d = map->options.d;
   double buffer[CPB_CHUNK], largest;

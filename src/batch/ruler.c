@@ -60,13 +60,6 @@ static double round_length(const cpb_ruler *ruler, size_t row) {
                       row, ruler->c));
 }
 
-/* The sums of the loops, in the same order, with unbounded exponents. */
-static cpb_wide add_wide_lanes(cpb_wide lane[CPB_LANES]) {
-  for (size_t width = CPB_LANES / 2; width > 0; width /= 2)
-    for (size_t j = 0; j < width; j++) lane[j] = cpb_wide_plus(lane[j], lane[j + width]);
-  return lane[0];
-}
-
 /* A term of <n,x>, or without n of |x - sign c|^2. */
 static cpb_wide wide_term(const cpb_ruler *ruler, const double *n, double x, size_t at) {
   cpb_wide z = cpb_wide_of(x, 0);
@@ -75,7 +68,7 @@ static cpb_wide wide_term(const cpb_ruler *ruler, const double *n, double x, siz
   return cpb_wide_times(z, z);
 }
 
-/* Of a finite row. */
+/* Of a finite row: the sum of the loops, in the same order, with unbounded exponents. */
 static cpb_wide wide_sum(const cpb_ruler *ruler, const double *n, size_t row) {
   const cpb_wide none = cpb_wide_of(0, 0);
   cpb_wide sum = none, lane[CPB_LANES];
@@ -86,7 +79,9 @@ static cpb_wide wide_sum(const cpb_ruler *ruler, const double *n, size_t row) {
     for (size_t j = 0; j < CPB_LANES; j++) lane[j] = none;
     for (size_t i = 0; i < count; i++)
       lane[i % CPB_LANES] = cpb_wide_plus(lane[i % CPB_LANES], wide_term(ruler, n, x[i], offset + i));
-    sum = cpb_wide_plus(sum, add_wide_lanes(lane));
+    for (size_t width = CPB_LANES / 2; width > 0; width /= 2)
+      for (size_t j = 0; j < width; j++) lane[j] = cpb_wide_plus(lane[j], lane[j + width]);
+    sum = cpb_wide_plus(sum, lane[0]);
   }
   return sum;
 }

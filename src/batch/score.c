@@ -132,19 +132,15 @@ cpb_status cpb_cap_scores(const cpb_cap *cap, cpb_view y, cpb_out scores, const 
   return run(&job, "y", exec, error);
 }
 
-static cpb_status check_region_metric(const cpb_region *region, cpb_error *error) {
-  double length;
-  if (region->axis != NULL && region->W != NULL) return cpb_fail_axis_and_whitening(error);
-  if (region->W != NULL && !cpb_all_finite(region->W, region->d * region->d))
-    return cpb_fail_not_finite(error, "whiten", "whitening W");
-  return region->axis == NULL ? CPB_OK : cpb_check_axis(region->axis, region->d, &length, error);
-}
-
 cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out scores, const cpb_exec *exec,
                              cpb_error *error) {
   cpb_status status = cpb_check_region(region, error);
   bool curved = status == CPB_OK && (region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT);
-  if (curved) status = check_region_metric(region, error);
+  if (curved && region->axis != NULL && region->W != NULL) return cpb_fail_axis_and_whitening(error);
+  if (curved && region->W != NULL && !cpb_all_finite(region->W, region->d * region->d))
+    return cpb_fail_not_finite(error, "whiten", "whitening W");
+  double length;
+  if (curved && region->axis != NULL) status = cpb_check_axis(region->axis, region->d, &length, error);
   if (status == CPB_OK) status = check_rows(x, "x", region->d, scores, error);
   if (status != CPB_OK) return status;
   score_job job = {

@@ -187,7 +187,7 @@ static void code_block(void *arg, size_t task) {
   int fault =
       of->rows == NULL ? 0 : cpb_coder_run(coder, c->index, of, &copy, task == 0 ? c->first_panel : 0, &row);
   if (cpb_codes_are_rows(c->index) && of->rows != of->room && !c->index->options.borrow) of->rows = NULL;
-  if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, (cpb_fault)fault);
+  if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, fault);
   if (coder != NULL) give_coder(c, coder);
 }
 

@@ -118,12 +118,10 @@ static size_t texts_find(const cpb_texts *texts, const char *text, size_t length
   return i;
 }
 
-void cpb_texts_clear(cpb_texts *texts) { texts->used = texts->count = 0; }
-
 void cpb_texts_free(cpb_texts *texts) {
   cpb_buffer_free(&texts->bytes);
   cpb_buffer_free(&texts->starts);
-  cpb_texts_clear(texts);
+  texts->used = texts->count = 0;
 }
 
 /* ---- columns ---- */

@@ -46,7 +46,6 @@ bool cpb_texts_add_first(cpb_texts *texts, cpb_error *error);
 
 /* NULL for i >= count. Valid until the next string is added. */
 const char *cpb_texts_at(const cpb_texts *texts, uint64_t i);
-void cpb_texts_clear(cpb_texts *texts);
 void cpb_texts_free(cpb_texts *texts);
 
 /* ---- Which columns of a file are read, and how they are used. ---- */

@@ -312,14 +312,13 @@ static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t c
 }
 
 cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error) {
-  cpb_file_info info = cpb_reader_info(reader);
-  if (!info.random_access)
+  if (!random_access(reader))
     return cpb_fail(error, CPB_WHY_RANDOM_ACCESS, "path", "%s: rows of %s files cannot be read by number",
-                    info.path, info.format);
+                    reader->path, reader->format->name);
   *store = (cpb_store){.size = sizeof *store,
-                       .cols = info.cols,
-                       .dtype = info.dtype,
-                       .rows = info.rows,
+                       .cols = reader->cols,
+                       .dtype = reader->dtype,
+                       .rows = reader->rows,
                        .get = get_rows,
                        .self = reader};
   return CPB_OK;

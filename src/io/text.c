@@ -381,7 +381,7 @@ static void skip_text_columns(cpb_reader *reader) {
 static bool text_rewind(cpb_reader *reader) {
   text_state *state = reader->state;
   cpb_lines_start(&reader->lines, true);
-  cpb_texts_clear(&state->names);
+  state->names.used = state->names.count = 0;
   if (!cpb_lines_next(&reader->lines, &reader->source, &state->first) ||
       (state->first.text != NULL && !take_separator(reader)))
     return false;

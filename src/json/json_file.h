@@ -86,17 +86,14 @@ const char **cpb_json_read_names(cpb_json_file *file, size_t count);
 
 /* ---- A transform as text, and its fingerprint. ---- */
 
-/** The whole text of the file (keys "capball", "transform", "dim", "columns" if they have names, "center", "max_norm",
- *  "checksum"; those of cpb_map_to_json for a sphere); gives *text, 0-terminated, to the caller, who frees it with
- *  cpb_free. */
+/** The whole text of the file, for a sphere that of cpb_map_to_json; gives *text, 0-terminated, to the caller. */
 cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
 
-/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. Every fault is EFORMAT with a message.
- *  name  of the file in messages */
+/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. name: of the file in messages */
 cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
                                    cpb_transform **transform, cpb_error *error);
 
-/** A number that distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
+/** Distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
 cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint, cpb_error *error);
 
 #endif

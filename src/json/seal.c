@@ -261,20 +261,18 @@ cpb_status cpb_seal_check(const char *path, const cpb_transform *transform, cpb_
   cpb_reader *reader;
   cpb_seal_facts facts = {.size = sizeof facts};
   cpb_seal_watch *watch = NULL;
-  cpb_source source;
   *found = false;
   *radius = 0;
   cpb_status status = cpb_reader_open(path, NULL, &reader, error);
   if (status != CPB_OK) return status;
+  cpb_source source = cpb_reader_source(reader, false);
   /* a seal that cannot be used is ignored */
-  bool is_there = cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found;
-  source = cpb_reader_source(reader, false);
-  if (is_there) status = cpb_seal_watch_new(&source, &watch, error);
-  if (is_there && status == CPB_OK) status = cpb_seal_watch_all(watch, error);
-  if (is_there && status == CPB_OK && cpb_seal_watch_fits(watch, &facts)) {
-    *found = true;
-    *radius = facts.radius;
-    status = cpb_seal_compare(&facts, path, transform, role, error);
+  if (cpb_seal_read(reader, &facts, NULL) == CPB_OK && facts.found) {
+    status = cpb_seal_watch_new(&source, &watch, error);
+    if (status == CPB_OK) status = cpb_seal_watch_all(watch, error);
+    *found = status == CPB_OK && cpb_seal_watch_fits(watch, &facts);
+    *radius = *found ? facts.radius : 0;
+    if (*found) status = cpb_seal_compare(&facts, path, transform, role, error);
   }
   cpb_seal_watch_free(watch);
   cpb_reader_free(reader);

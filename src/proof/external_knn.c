@@ -158,14 +158,6 @@ typedef struct count_job {
   _Atomic uint64_t *counts;
 } count_job;
 
-static void count_products(const count_job *job, const double *products, size_t count) {
-  for (size_t j = 0; j < job->queries; j++) {
-    uint64_t above = 0;
-    for (size_t i = 0; i < count; i++) above += products[i * job->wide + j] >= job->limits[j];
-    if (above > 0) atomic_fetch_add_explicit(&job->counts[j], above, memory_order_relaxed);
-  }
-}
-
 enum { COUNTED_ROWS = 96 };
 
 static cpb_status count_rows(void *arg, size_t task, cpb_error *error) {
@@ -180,9 +172,11 @@ static cpb_status count_rows(void *arg, size_t task, cpb_error *error) {
     cpb_row_widen(job->rows, first + i, wide + i * cols);
   }
   cpb_product product = {tall, job->wide, cols, wide, cols, 1, job->p, job->wide, products, job->wide};
-  if (status == CPB_OK) {
-    cpb_product_add(cpb_loops_here(), &product);
-    count_products(job, products, count);
+  if (status == CPB_OK) cpb_product_add(cpb_loops_here(), &product);
+  for (size_t j = 0; j < job->queries && status == CPB_OK; j++) {
+    uint64_t above = 0;
+    for (size_t i = 0; i < count; i++) above += products[i * job->wide + j] >= job->limits[j];
+    if (above > 0) atomic_fetch_add_explicit(&job->counts[j], above, memory_order_relaxed);
   }
   free(wide);
   return status;

@@ -204,24 +204,11 @@ typedef struct rescoring {
 /* ---- one query ---- */
 
 typedef struct candidates {
-  cpb_memory memory;
   char *rows;
   double *row, *distance, *of_row; /* cols, C, C: from scores, if given, and from the row */
   cpb_hit *hits;
   double lowest; /* score */
 } candidates;
-
-static candidates candidates_new(const rescoring *r) {
-  cpb_memory m = {0};
-  candidates c = {.rows = cpb_memory_take(&m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype)),
-                  .row = cpb_memory_take(&m, r->reading.cols, sizeof(double)),
-                  .distance = cpb_memory_take(&m, r->C, sizeof(double)),
-                  .of_row = cpb_memory_take(&m, r->C, sizeof(double)),
-                  .hits = cpb_memory_take(&m, r->C, sizeof(cpb_hit)),
-                  .lowest = INFINITY};
-  c.memory = m;
-  return c;
-}
 
 static cpb_view rows_of(const rescoring *r, const candidates *c) {
   return cpb_rows(c->rows, r->store->dtype, r->C, r->reading.cols);
@@ -367,14 +354,20 @@ static void rank(const rescoring *r, size_t query, candidates *c) {
 static cpb_status rescore_query(void *arg, size_t i, cpb_error *error) {
   const rescoring *r = arg;
   size_t query = r->first + i;
-  candidates c = candidates_new(r);
-  cpb_status status = c.memory.failed ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
+  cpb_memory m = {0};
+  candidates c = {.rows = cpb_memory_take(&m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype)),
+                  .row = cpb_memory_take(&m, r->reading.cols, sizeof(double)),
+                  .distance = cpb_memory_take(&m, r->C, sizeof(double)),
+                  .of_row = cpb_memory_take(&m, r->C, sizeof(double)),
+                  .hits = cpb_memory_take(&m, r->C, sizeof(cpb_hit)),
+                  .lowest = INFINITY};
+  cpb_status status = m.failed ? cpb_fail_memory(error, "%zu candidates", r->C) : CPB_OK;
   if (status == CPB_OK) status = r->store->get(r->store, r->ids + query * r->C, r->C, c.rows, error);
   if (status == CPB_OK) status = look_at_rows(r, query, &c, error);
   if (status == CPB_OK) status = measure_rows(r, query, &c, error);
   if (status == CPB_OK && r->o.scores.data != NULL) status = measure_scores(r, query, &c, error);
   if (status == CPB_OK) rank(r, query, &c);
-  cpb_memory_free(&c.memory);
+  cpb_memory_free(&m);
   return status;
 }
 

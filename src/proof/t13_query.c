@@ -163,17 +163,6 @@ double cpb_question_distance(const cpb_question_point *point, const double *y) {
   return sqrt(cpb_original_dist2(dist2_hat, rise, point->rise, point->s * unit)) / unit;
 }
 
-static cpb_status measure_rows(const cpb_question_point *point, cpb_view rows, double *row, double *distances,
-                               cpb_error *error) {
-  for (size_t i = 0; i < rows.rows; i++) {
-    cpb_row_widen(rows, i, row);
-    distances[i] = cpb_question_distance(point, row);
-    if (isnan(distances[i]))
-      return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");
-  }
-  return CPB_OK;
-}
-
 cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
                                cpb_error *error) {
   cpb_status status = cpb_check_round(map, error);
@@ -190,7 +179,12 @@ cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows
   if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
   cpb_question_point point = {.image = memory};
   status = cpb_question_embed(map, query, &point, error);
-  if (status == CPB_OK) status = measure_rows(&point, rows, memory + d + 1, distances, error);
+  for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
+    cpb_row_widen(rows, i, memory + d + 1);
+    distances[i] = cpb_question_distance(&point, memory + d + 1);
+    if (isnan(distances[i]))
+      status = cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");
+  }
   free(memory);
   return status;
 }

@@ -195,20 +195,15 @@ static bool store_row(const application *a, size_t row, const image *of) {
   return fits;
 }
 
-/* Kinds that need no length accept rows whose length is beyond double. */
-static int measure(const application *a, size_t row, double *length) {
-  cpb_transform_kind kind = a->transform->options.kind;
-  *length = 0;
-  if (kind == CPB_TRANSFORM_NONE || kind == CPB_TRANSFORM_CENTER)
-    return cpb_row_fault(a->metric.loops, a->metric.x, row);
-  return cpb_ruler_length(&a->metric, row, length);
-}
-
 static int apply_row(void *arg, size_t row) {
   const application *a = arg;
-  double length;
+  cpb_transform_kind kind = a->transform->options.kind;
+  double length = 0;
   image y;
-  int fault = measure(a, row, &length);
+  /* kinds that need no length accept rows whose length is beyond double */
+  int fault = kind == CPB_TRANSFORM_NONE || kind == CPB_TRANSFORM_CENTER
+                  ? cpb_row_fault(a->metric.loops, a->metric.x, row)
+                  : cpb_ruler_length(&a->metric, row, &length);
   if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
   if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
   if (fault != 0) cpb_row_spoil(a->y, row);

@@ -6,8 +6,6 @@
 #include "core/best.h"
 #include "search/float_filter.h"
 
-/* ---- The order of hits. ---- */
-
 /** Sorts by value, the smallest first, and by id where values are equal. */
 void cpb_hits_by_distance(cpb_hit *hits, size_t count);
 
