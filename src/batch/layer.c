@@ -161,7 +161,7 @@ static bool fits(const layer_job *job, const cpb_layer_row *row, const layer_mea
 }
 
 static void write_carried(cpb_layer_carry *carry) {
-  if (carry->bytes > 0) memcpy(carry->out, carry->line, carry->bytes);
+  if (carry->bytes > 0) memcpy(carry->out, carry->last + sizeof carry->last - carry->bytes, carry->bytes);
   carry->bytes = 0;
 }
 

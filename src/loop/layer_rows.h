@@ -7,7 +7,8 @@
 
 #include "loop/rows_walk.inc"
 
-enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64, LAYER_LOCKSTEP = VECTORS_f64 > 2 ? 1 : 2, LAYER_SUMS = 3 };
+enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64, LAYER_LONG = 1024 }; /* bytes */
+enum { LAYER_LOCKSTEP = VECTORS_f64 > 2 ? 1 : 2, LAYER_SUMS = 3 };
 
 /* Constants of a loop: rows are f64, or f32; the numbers that are summed are stored, and written from there. */
 typedef struct layer_kind {
@@ -24,12 +25,7 @@ LANE_INLINE lanes_f64 layer_lanes(bool wide, const void *row, size_t i, size_t c
   return wide ? lanes_load_f64(x) : lanes_wide_f32(narrow);
 }
 
-/* Products of floats are exact in double. */
-LANE_INLINE lanes_f64 layer_product(layer_kind kind, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
-  return kind.wide ? lanes_add_product(sum, x, y) : lanes_add_exact(sum, x, y);
-}
-
-/* Adds to the sums of the next row. */
+/* Adds to the sums of the next row. Products of floats are exact in double. */
 LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, lanes_f64 *sums, size_t i,
                            size_t count) {
   const size_t size = kind.wide ? sizeof(double) : sizeof(float);
@@ -39,9 +35,10 @@ LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, lanes_f6
   }
   lanes_f64 x = layer_lanes(kind.wide, line->next_row, i, count);
   lanes_f64 g = layer_lanes(kind.wide, line->next_g, i, count);
-  sums[0] = layer_product(kind, sums[0], x, x);
-  sums[1] = layer_product(kind, sums[1], x, g);
-  sums[2] = layer_product(kind, sums[2], g, g);
+  const lanes_f64 terms[LAYER_SUMS][2] = {{x, x}, {x, g}, {g, g}};
+  EACH_VECTOR(k, LAYER_SUMS)
+  sums[k] = kind.wide ? lanes_add_product(sums[k], terms[k][0], terms[k][1])
+                      : lanes_add_exact(sums[k], terms[k][0], terms[k][1]);
   if (!kind.keeps) return;
   lanes_store_f64(line->kept + i, x);
   lanes_store_f64(line->kept + i + CPB_LAYER_KEPT, g);
@@ -65,11 +62,6 @@ typedef struct layer_way {
   vec_f64 before;
 } layer_way;
 
-/* Where the vector is stored whose last `bytes` are carried. */
-LANE_INLINE char *layer_carried(cpb_layer_carry *carry, size_t bytes) {
-  return (char *)carry + sizeof carry->before + bytes - sizeof(vec_f64);
-}
-
 LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, size_t d) {
   const size_t size = result_size(layer_results(kind)), group = sizeof(vec_f64) / size;
   layer_way way = {.carries = LANES_BYPASS && line->carry != NULL && line->out != NULL && d >= CPB_LANES};
@@ -77,7 +69,7 @@ LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, 
   way.begun = group_phase(line->out, size, group);
   way.stream = line->carry->bytes > 0 || way.begun == 0;
   way.shift = (kind.wide ? vec_index_of_f64 : vec_index_of_f32)(lanes_ramp + (group - way.begun));
-  memcpy(&way.before, layer_carried(line->carry, way.begun * size), sizeof way.before);
+  memcpy(&way.before, line->carry->last + sizeof line->carry->last - sizeof way.before, sizeof way.before);
   return way;
 }
 
@@ -86,28 +78,16 @@ LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_wa
                            size_t length, lanes_f64 y) {
   const row_kind results = layer_results(kind);
   char *out = (char *)line->out + i * result_size(results);
-  vec_f32 narrow = (vec_f32)way->before;
   if (!way->stream) write_line(results, (row_way){false, false}, out, (row_phase){0}, y.part[0], y, length);
-  if (!way->carries) return;
-  if (kind.wide)
-    lanes_carry_f64((double *)out, way->stream, way->begun, way->shift, &way->before, y, length);
-  else
-    lanes_carry_f32((float *)out, way->stream, way->begun, way->shift, &narrow, lanes_narrow(y), length);
-  if (!kind.wide) way->before = (vec_f64)narrow;
+  if (way->carries && kind.wide)
+    way->before = lanes_carry_f64((double *)out, way->stream, way->begun, way->shift, way->before, y, length);
+  else if (way->carries)
+    way->before = (vec_f64)lanes_carry_f32((float *)out, way->stream, way->begun, way->shift,
+                                           (vec_f32)way->before, lanes_narrow(y), length);
 }
 
-/* The results before the next row: those of an incomplete vector are carried. */
-LANE_INLINE void layer_save(layer_kind kind, const cpb_layer_line *line, const layer_way *way,
-                            size_t length) {
-  const size_t size = result_size(layer_results(kind));
-  line->carry->bytes = (way->begun + length) * size % sizeof way->before;
-  line->carry->out = (char *)line->out + length * size - line->carry->bytes;
-  memcpy(layer_carried(line->carry, line->carry->bytes), &way->before, sizeof way->before);
-}
-
-/* Sixteen numbers of every line, or the `count` last ones: written, then replaced by those of the next row, which are
- * summed. All are read before any is written: a store delays loads from addresses that differ by a multiple of 4096, which
- * those of ranges often do. */
+/* Sixteen numbers of every line, or the `count` last ones: of the row that is written, then of the next. All are read before
+ * any is written: a store delays loads from addresses that differ by a multiple of 4096, as those of ranges often do. */
 LANE_INLINE void layer_step(layer_kind kind, const cpb_layer_line *lines, size_t ranges, layer_way *ways,
                             lanes_f64 *sums, size_t i, size_t count) {
   const bool ends = count < CPB_LANES && lines->has_last;
@@ -131,12 +111,6 @@ LANE_INLINE void layer_clear(lanes_f64 *sums, size_t count) {
   EACH_VECTOR(k, count) EACH_VECTOR(j, VECTORS_f64) sums[k].part[j] = (vec_f64){0};
 }
 
-/* Adds the sums of a chunk to those of the rows. */
-LANE_INLINE void layer_add(const lanes_f64 *sums, size_t count, double *totals) {
-  const size_t at_once = count < FOLDED_ROWS ? count : FOLDED_ROWS;
-  for (size_t k = 0; k < count; k += at_once) sum_chunk(sums + k, at_once, totals + k);
-}
-
 /* Rows that are shorter than sixteen numbers may not reach the next group, and are not carried. */
 LANE_INLINE void layer_rows(layer_kind kind, cpb_layer_line *lines, size_t ranges, size_t d) {
   cpb_layer_line own[LAYER_LOCKSTEP]; /* local copies: cannot alias the output */
@@ -147,28 +121,32 @@ LANE_INLINE void layer_rows(layer_kind kind, cpb_layer_line *lines, size_t range
     ways[r] = layer_way_of(kind, &own[r], d);
   }
   lanes_f64 sums[LAYER_LOCKSTEP * LAYER_SUMS];
-  double totals[LAYER_LOCKSTEP * LAYER_SUMS + FOLDED_ROWS] = {0};
+  double totals[LAYER_LOCKSTEP * LAYER_SUMS] = {0};
   layer_clear(sums, ranges * LAYER_SUMS);
   size_t i = 0;
   for (; i + CPB_LANES <= d; i += CPB_LANES) {
     layer_step(kind, own, ranges, ways, sums, i, CPB_LANES);
     if (!sum_chunk_ends(i + CPB_LANES)) continue;
-    layer_add(sums, ranges * LAYER_SUMS, totals);
+    EACH_VECTOR(k, ranges * LAYER_SUMS) totals[k] += lanes_sum(sums[k]);
     layer_clear(sums, ranges * LAYER_SUMS);
   }
   layer_step(kind, own, ranges, ways, sums, i, d - i);
-  layer_add(sums, ranges * LAYER_SUMS, totals);
+  EACH_VECTOR(k, ranges * LAYER_SUMS) totals[k] += lanes_sum(sums[k]);
   EACH_STREAM
   for (size_t r = 0; r < ranges; r++) {
     memcpy(lines[r].sums, totals + r * LAYER_SUMS, sizeof lines[r].sums);
-    if (ways[r].carries) layer_save(kind, &own[r], &ways[r], d + own[r].has_last);
+    if (!ways[r].carries) continue;
+    const size_t size = result_size(layer_results(kind)), length = d + own[r].has_last;
+    own[r].carry->bytes = (ways[r].begun + length) * size % sizeof(vec_f64);
+    own[r].carry->out = (char *)own[r].out + length * size - own[r].carry->bytes;
+    memcpy(own[r].carry->last + sizeof own[r].carry->last - sizeof(vec_f64), &ways[r].before,
+           sizeof(vec_f64));
   }
 }
 
 /* Short rows, and those that are kept, take turns. */
 LANE_INLINE void layer_lines(layer_kind kind, cpb_layer_line *lines, size_t count, size_t d) {
-  enum { LONG_BYTES = 1024 };
-  if (!kind.keeps && count == LAYER_LOCKSTEP && d * result_size(layer_results(kind)) >= LONG_BYTES)
+  if (!kind.keeps && count == LAYER_LOCKSTEP && d * result_size(layer_results(kind)) >= LAYER_LONG)
     layer_rows(kind, lines, LAYER_LOCKSTEP, d);
   else
     for (size_t r = 0; r < count; r++) layer_rows(kind, &lines[r], 1, d);
