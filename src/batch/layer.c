@@ -161,15 +161,9 @@ static bool fits(const layer_job *job, const cpb_layer_row *row, const layer_mea
 }
 
 static void write_carried(cpb_layer_carry *carry) {
-  if (carry->bytes > 0) memcpy(carry->out, carry->line, carry->bytes);
+  if (carry->bytes > 0) memcpy(carry->out, carry->last + sizeof carry->last - carry->bytes, carry->bytes);
   carry->bytes = 0;
 }
-
-/* A range of rows in progress; each row is summed, then written while the next one is summed. */
-typedef struct layer_range {
-  size_t first; /* row */
-  cpb_layer_carry carry;
-} layer_range;
 
 /* Sums row i, if there is one. */
 static void sum_next(const layer_job *job, cpb_layer_line *line, size_t i, bool is) {
@@ -177,55 +171,51 @@ static void sum_next(const layer_job *job, cpb_layer_line *line, size_t i, bool 
   line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
 }
 
-/* Writes row i, which has been summed, or handles it separately. Returns its part of dL/dt. */
-static double write_next(layer_job *job, layer_range *range, cpb_layer_line *line, size_t i) {
+/* Prepares to write row i, which has been summed, or handles it separately. Returns its part of dL/dt. */
+static double write_next(layer_job *job, cpb_layer_line *line, size_t i) {
   layer_measure m = measured(job, line);
   cpb_layer_row row = cpb_layer_row_of(job->law, &m.sums, job->s);
-  if (!needs_no_care(job, &m) || !fits(job, &row, &m)) {
-    line->out = NULL;
-    write_carried(&range->carry);
-    return row_alone(job, i);
-  }
-  line->out = (char *)job->out.data + i * job->out_bytes;
+  bool alone = !needs_no_care(job, &m) || !fits(job, &row, &m);
+  line->out = alone ? NULL : (char *)job->out.data + i * job->out_bytes;
   line->row = (const char *)job->row.data + i * job->row_bytes;
   line->g = (const char *)job->g.data + i * job->g_bytes;
   line->toward_g = row.toward_g;
   line->toward_row = row.toward_row;
   line->last = row.last;
-  return row.t;
+  return alone ? row_alone(job, i) : row.t;
 }
 
-/* Writes and sums one row of every range; those of rows handled separately are not written. */
+/* Writes and sums one row of every range; those that were handled separately are not written. */
 static void do_lines(const layer_job *job, cpb_layer_line *lines, size_t count) {
   cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
-  size_t same = 1;
-  while (same < count && (lines[same].out == NULL) == (lines[0].out == NULL)) same++;
-  for (size_t done = 0; done < count; done += same == count ? count : 1)
-    loop(lines + done, same == count ? count : 1, job->d);
+  size_t written = 0;
+  for (size_t r = 0; r < count; r++) {
+    written += lines[r].out != NULL;
+    if (lines[r].out == NULL && lines[r].carry != NULL) write_carried(lines[r].carry);
+  }
+  size_t together = written % count == 0 ? count : 1;
+  for (size_t r = 0; r < count; r += together) loop(lines + r, together, job->d);
 }
 
 enum { RANGES = 2, CACHED_BYTES = 4096, STREAMED_BYTES = 8192 };
 
-/* Processes `count` ranges of `rows` rows at the same time, which keeps memory busy. */
+/* Processes `count` ranges of `rows` rows at the same time, which keeps memory busy: a row is written while the next one is
+ * summed. */
 static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
-  layer_range ranges[RANGES] = {0};
+  cpb_layer_carry carry[RANGES] = {0};
   cpb_layer_line lines[RANGES];
   double kept[RANGES * 2 * CPB_LAYER_KEPT + CPB_LANES];
-  for (size_t r = 0; r < count; r++) {
-    ranges[r].first = first + r * rows;
+  for (size_t r = 0; r < count; r++)
     lines[r] = (cpb_layer_line){.has_last = job->out.cols > job->d,
                                 .kept = kept + r * 2 * CPB_LAYER_KEPT,
-                                .carry = job->stream ? &ranges[r].carry : NULL};
-  }
+                                .carry = job->stream ? &carry[r] : NULL};
   for (size_t k = 0; k <= rows; k++) {
-    for (size_t r = 0; r < count; r++) {
-      size_t row = ranges[r].first + k;
-      if (k > 0) t[r * rows + k - 1] = write_next(job, &ranges[r], &lines[r], row - 1);
-      sum_next(job, &lines[r], row, k < rows);
-    }
+    for (size_t r = 0; r < count; r++) sum_next(job, &lines[r], first + r * rows + k, k < rows);
     do_lines(job, lines, count);
+    for (size_t r = 0; r < count && k < rows; r++)
+      t[r * rows + k] = write_next(job, &lines[r], first + r * rows + k);
   }
-  for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
+  for (size_t r = 0; r < count; r++) write_carried(&carry[r]);
 }
 
 /* Two ranges at a time if both fit in the first-level cache. */

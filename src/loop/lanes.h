@@ -83,6 +83,12 @@ LANE_INLINE lanes_f64 lanes_wide_f32(const void *p) {
   EACH_VECTOR(k, VECTORS_f64) x.part[k] = vec_wide_f32((const float *)p + k * VEC_F64, NULL);
   return x;
 }
+LANE_INLINE lanes_f32 lanes_narrow(lanes_f64 x) {
+  lanes_f32 y;
+  EACH_VECTOR(k, VECTORS_f32)
+  y.part[k] = vec_halves(vec_narrow(x.part[2 * k]), vec_narrow(x.part[2 * k + 1]));
+  return y;
+}
 #ifndef LANES_WIDEN
 /* Through memory: widening from registers costs twice as much. */
 LANE_INLINE lanes_f64 lanes_widen(lanes_f32 x) {

@@ -27,6 +27,7 @@ LANE_INLINE void vec_stream_narrow_f64(float *p, vec_f64 x) { _mm_stream_ps(p, _
 
 LANE_INLINE vec_f64 vec_widen(vec_half x) { return _mm256_cvtps_pd(x); }
 LANE_INLINE vec_half vec_narrow(vec_f64 x) { return _mm256_cvtpd_ps(x); }
+LANE_INLINE vec_f32 vec_halves(vec_half low, vec_half high) { return _mm256_set_m128(high, low); }
 LANE_INLINE vec_f32 vec_load_u8(const uint8_t *p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
 }

@@ -29,6 +29,9 @@ LANE_INLINE vec_f64 vec_widen(vec_half x) { return _mm512_cvtps_pd(x); }
 LANE_INLINE vec_half vec_low_half(vec_f32 x) { return _mm512_castps512_ps256(x); }
 LANE_INLINE vec_half vec_high_half(vec_f32 x) { return _mm512_extractf32x8_ps(x, 1); }
 LANE_INLINE vec_half vec_narrow(vec_f64 x) { return _mm512_cvtpd_ps(x); }
+LANE_INLINE vec_f32 vec_halves(vec_half low, vec_half high) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
 LANE_INLINE vec_f32 vec_load_u8(const uint8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }

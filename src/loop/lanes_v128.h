@@ -39,6 +39,7 @@ LANE_INLINE void vec_stream_narrow_f64(float *p, vec_f64 x) { p[0] = (float)x[0]
 
 LANE_INLINE vec_f64 vec_widen(vec_half x) { return __builtin_convertvector(x, vec_f64); }
 LANE_INLINE vec_half vec_narrow(vec_f64 x) { return __builtin_convertvector(x, vec_half); }
+LANE_INLINE vec_f32 vec_halves(vec_half a, vec_half b) { return (vec_f32){a[0], a[1], b[0], b[1]}; }
 LANE_INLINE vec_f32 vec_load_u8(const uint8_t *p) {
   v32_u8 bytes;
   memcpy(&bytes, p, sizeof bytes);

@@ -7,7 +7,8 @@
 
 #include "loop/rows_walk.inc"
 
-enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64, LAYER_LOCKSTEP = VECTORS_f64 > 2 ? 1 : 2, LAYER_SUMS = 4 };
+enum { LAYER_AHEAD = 2048, LAYER_FETCHED = 64, LAYER_LONG = 1024 }; /* bytes */
+enum { LAYER_LOCKSTEP = VECTORS_f64 > 2 ? 1 : 2, LAYER_SUMS = 3 };
 
 /* Constants of a loop: rows are f64, or f32; the numbers that are summed are stored, and written from there. */
 typedef struct layer_kind {
@@ -24,12 +25,7 @@ LANE_INLINE lanes_f64 layer_lanes(bool wide, const void *row, size_t i, size_t c
   return wide ? lanes_load_f64(x) : lanes_wide_f32(narrow);
 }
 
-/* Products of floats are exact in double. */
-LANE_INLINE lanes_f64 layer_product(layer_kind kind, lanes_f64 sum, lanes_f64 x, lanes_f64 y) {
-  return kind.wide ? lanes_add_product(sum, x, y) : lanes_add_exact(sum, x, y);
-}
-
-/* Adds to the sums of the next row. */
+/* Adds to the sums of the next row. Products of floats are exact in double. */
 LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, lanes_f64 *sums, size_t i,
                            size_t count) {
   const size_t size = kind.wide ? sizeof(double) : sizeof(float);
@@ -39,9 +35,10 @@ LANE_INLINE void layer_sum(layer_kind kind, const cpb_layer_line *line, lanes_f6
   }
   lanes_f64 x = layer_lanes(kind.wide, line->next_row, i, count);
   lanes_f64 g = layer_lanes(kind.wide, line->next_g, i, count);
-  sums[0] = layer_product(kind, sums[0], x, x);
-  sums[1] = layer_product(kind, sums[1], x, g);
-  sums[2] = layer_product(kind, sums[2], g, g);
+  const lanes_f64 terms[LAYER_SUMS][2] = {{x, x}, {x, g}, {g, g}};
+  EACH_VECTOR(k, LAYER_SUMS)
+  sums[k] = kind.wide ? lanes_add_product(sums[k], terms[k][0], terms[k][1])
+                      : lanes_add_exact(sums[k], terms[k][0], terms[k][1]);
   if (!kind.keeps) return;
   lanes_store_f64(line->kept + i, x);
   lanes_store_f64(line->kept + i + CPB_LAYER_KEPT, g);
@@ -56,29 +53,23 @@ LANE_INLINE lanes_f64 layer_result(layer_kind kind, const cpb_layer_line *line, 
                         lanes_times_f64(layer_lanes(wide, row, i, count), line->toward_row));
 }
 
-/* How a row is written, as in rows_walk.inc: it begins at `phase` in its group of two vectors, in the second one if `far`.
- * Where the beginning of the group is not carried, the row is written with ordinary stores. */
-enum { LAYER_GROUP = 2 * VEC_F64 };
+/* How a row is written, as in rows_walk.inc: it begins after `begun` numbers of a vector; `before` has the last results,
+ * floats or doubles. Where the beginning of the vector is not carried, the row is written with ordinary stores. */
 typedef struct layer_way {
-  bool carries, stream, far;
-  row_phase phase;
-  vec_f64 before[2]; /* the results before the next ones */
+  bool carries, stream;
+  size_t begun;
+  vec_index shift;
+  vec_f64 before;
 } layer_way;
 
-/* Where results are stored whose last `count` are carried. */
-LANE_INLINE char *layer_carried(layer_kind kind, cpb_layer_carry *carry, size_t count) {
-  return carry->line - (LAYER_GROUP - count) * result_size(layer_results(kind));
-}
-
 LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, size_t d) {
-  const size_t size = result_size(layer_results(kind));
+  const size_t size = result_size(layer_results(kind)), group = sizeof(vec_f64) / size;
   layer_way way = {.carries = LANES_BYPASS && line->carry != NULL && line->out != NULL && d >= CPB_LANES};
   if (!way.carries) return way;
-  way.phase = row_phase_of(group_phase(line->out, size, LAYER_GROUP));
-  way.far = way.phase.begun >= VEC_F64;
-  way.stream = line->carry->bytes > 0 || way.phase.begun == 0;
-  const char *carried = layer_carried(kind, line->carry, way.phase.begun);
-  EACH_VECTOR(k, 2) way.before[k] = result_load(layer_results(kind), carried + k * VEC_F64 * size);
+  way.begun = group_phase(line->out, size, group);
+  way.stream = line->carry->bytes > 0 || way.begun == 0;
+  way.shift = (kind.wide ? vec_index_of_f64 : vec_index_of_f32)(lanes_ramp + (group - way.begun));
+  memcpy(&way.before, line->carry->last + sizeof line->carry->last - sizeof way.before, sizeof way.before);
   return way;
 }
 
@@ -86,35 +77,17 @@ LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, 
 LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_way *way, size_t i,
                            size_t length, lanes_f64 y) {
   const row_kind results = layer_results(kind);
-  const size_t begun = way->phase.begun, size = result_size(results);
-  lanes_f64 later = {{way->before[1]}}; /* by a vector */
-  EACH_VECTOR(k, VECTORS_f64 - 1) later.part[k + 1] = y.part[k];
-  if (way->stream)
-    result_store_vectors(results, true, (char *)line->out + (i - begun) * size,
-                         way->far ? lanes_join_f64(way->before[0], way->phase.shift, later)
-                                  : lanes_join_f64(way->before[1], way->phase.shift, y),
-                         length == CPB_LANES ? CPB_LANES : (begun + length) / LAYER_GROUP * LAYER_GROUP);
-  else
-    write_line(results, (row_way){false, false}, (char *)line->out + i * size, way->phase, way->before[1], y,
-               length);
-  if (!way->carries) return;
-  way->before[0] = lanes_last_f64(way->before[0], later, length);
-  way->before[1] = lanes_last_f64(way->before[1], y, length);
+  char *out = (char *)line->out + i * result_size(results);
+  if (!way->stream) write_line(results, (row_way){false, false}, out, (row_phase){0}, y.part[0], y, length);
+  if (way->carries && kind.wide)
+    way->before = lanes_carry_f64((double *)out, way->stream, way->begun, way->shift, way->before, y, length);
+  else if (way->carries)
+    way->before = (vec_f64)lanes_carry_f32((float *)out, way->stream, way->begun, way->shift,
+                                           (vec_f32)way->before, lanes_narrow(y), length);
 }
 
-/* The results before the next row: those of an incomplete group are carried. */
-LANE_INLINE void layer_save(layer_kind kind, const cpb_layer_line *line, const layer_way *way,
-                            size_t length) {
-  const size_t size = result_size(layer_results(kind)), carried = (way->phase.begun + length) % LAYER_GROUP;
-  char *to = layer_carried(kind, line->carry, carried);
-  EACH_VECTOR(k, 2) vec_write(!kind.wide, false, to + k * VEC_F64 * size, way->before[k]);
-  line->carry->out = (char *)line->out + (length - carried) * size;
-  line->carry->bytes = carried * size;
-}
-
-/* Sixteen numbers of every line, or the `count` last ones: written, then replaced by those of the next row, which are
- * summed. All are read before any is written: a store delays loads from addresses that differ by a multiple of 4096, which
- * those of ranges often do. */
+/* Sixteen numbers of every line, or the `count` last ones: of the row that is written, then of the next. All are read before
+ * any is written: a store delays loads from addresses that differ by a multiple of 4096, as those of ranges often do. */
 LANE_INLINE void layer_step(layer_kind kind, const cpb_layer_line *lines, size_t ranges, layer_way *ways,
                             lanes_f64 *sums, size_t i, size_t count) {
   const bool ends = count < CPB_LANES && lines->has_last;
@@ -123,46 +96,57 @@ LANE_INLINE void layer_step(layer_kind kind, const cpb_layer_line *lines, size_t
     EACH_STREAM
     for (size_t r = 0; r < ranges; r++) y[r] = layer_result(kind, &lines[r], i, count);
     EACH_STREAM
-    for (size_t r = 0; r < ranges; r++)
-      layer_put(kind, &lines[r], &ways[r], i, count + ends,
-                ends ? lanes_end_f64(y[r], count, lines[r].last) : y[r]);
+    for (size_t r = 0; r < ranges; r++) {
+      if (ends) y[r] = lanes_end_f64(y[r], count, lines[r].last);
+      layer_put(kind, &lines[r], &ways[r], i, count + ends, y[r]);
+    }
   }
   if (lines->next_row == NULL || count == 0) return;
   EACH_STREAM
   for (size_t r = 0; r < ranges; r++) layer_sum(kind, &lines[r], sums + r * LAYER_SUMS, i, count);
 }
 
-/* Adds the sums of a chunk to those of the rows. */
-LANE_INLINE void layer_add(lanes_f64 *sums, size_t ranges, double *totals) {
-  const size_t at_once = ranges * LAYER_SUMS < FOLDED_ROWS ? ranges * LAYER_SUMS : FOLDED_ROWS;
-  for (size_t k = 0; k < ranges * LAYER_SUMS; k += at_once) sum_chunk(sums + k, at_once, totals + k);
-  EACH_VECTOR(k, ranges * LAYER_SUMS) sums[k] = (lanes_f64){0};
+/* By vectors: compilers clear structures with memset. */
+LANE_INLINE void layer_clear(lanes_f64 *sums, size_t count) {
+  EACH_VECTOR(k, count) EACH_VECTOR(j, VECTORS_f64) sums[k].part[j] = (vec_f64){0};
 }
 
 /* Rows that are shorter than sixteen numbers may not reach the next group, and are not carried. */
 LANE_INLINE void layer_rows(layer_kind kind, cpb_layer_line *lines, size_t ranges, size_t d) {
-  cpb_layer_line own[] = {lines[0], lines[ranges - 1]}; /* local copies: cannot alias the output */
-  own[1].kept = own[0].kept + 2 * CPB_LAYER_KEPT;
-  layer_way ways[] = {layer_way_of(kind, &own[0], d), layer_way_of(kind, &own[1], d)};
+  cpb_layer_line own[LAYER_LOCKSTEP]; /* local copies: cannot alias the output */
+  layer_way ways[LAYER_LOCKSTEP];
+  EACH_STREAM
+  for (size_t r = 0; r < ranges; r++) {
+    own[r] = lines[r];
+    ways[r] = layer_way_of(kind, &own[r], d);
+  }
   lanes_f64 sums[LAYER_LOCKSTEP * LAYER_SUMS];
-  EACH_VECTOR(k, ranges * LAYER_SUMS) sums[k] = (lanes_f64){0};
-  double totals[LAYER_LOCKSTEP * LAYER_SUMS + FOLDED_ROWS] = {0};
+  double totals[LAYER_LOCKSTEP * LAYER_SUMS] = {0};
+  layer_clear(sums, ranges * LAYER_SUMS);
   size_t i = 0;
   for (; i + CPB_LANES <= d; i += CPB_LANES) {
     layer_step(kind, own, ranges, ways, sums, i, CPB_LANES);
-    if (sum_chunk_ends(i + CPB_LANES)) layer_add(sums, ranges, totals);
+    if (!sum_chunk_ends(i + CPB_LANES)) continue;
+    EACH_VECTOR(k, ranges * LAYER_SUMS) totals[k] += lanes_sum(sums[k]);
+    layer_clear(sums, ranges * LAYER_SUMS);
   }
   layer_step(kind, own, ranges, ways, sums, i, d - i);
-  layer_add(sums, ranges, totals);
+  EACH_VECTOR(k, ranges * LAYER_SUMS) totals[k] += lanes_sum(sums[k]);
   EACH_STREAM
   for (size_t r = 0; r < ranges; r++) {
     memcpy(lines[r].sums, totals + r * LAYER_SUMS, sizeof lines[r].sums);
-    if (ways[r].carries) layer_save(kind, &own[r], &ways[r], d + own[r].has_last);
+    if (!ways[r].carries) continue;
+    const size_t size = result_size(layer_results(kind)), length = d + own[r].has_last;
+    own[r].carry->bytes = (ways[r].begun + length) * size % sizeof(vec_f64);
+    own[r].carry->out = (char *)own[r].out + length * size - own[r].carry->bytes;
+    memcpy(own[r].carry->last + sizeof own[r].carry->last - sizeof(vec_f64), &ways[r].before,
+           sizeof(vec_f64));
   }
 }
 
+/* Short rows, and those that are kept, take turns. */
 LANE_INLINE void layer_lines(layer_kind kind, cpb_layer_line *lines, size_t count, size_t d) {
-  if (count == LAYER_LOCKSTEP)
+  if (!kind.keeps && count == LAYER_LOCKSTEP && d * result_size(layer_results(kind)) >= LAYER_LONG)
     layer_rows(kind, lines, LAYER_LOCKSTEP, d);
   else
     for (size_t r = 0; r < count; r++) layer_rows(kind, &lines[r], 1, d);

@@ -74,12 +74,12 @@ enum {
 cpb_rows_loop cpb_rows_plain;
 void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count);
 
-/* The end of a row that is written with non-temporal stores: it is kept until the next row completes its group of sixteen
- * numbers. */
+/* The end of a row that is written with non-temporal stores: it is kept until the next row completes its vector; otherwise
+ * the last bytes are stored at `out`. */
 typedef struct cpb_layer_carry {
-  _Alignas(64) char before[CPB_LANES * sizeof(double)], line[CPB_LANES * sizeof(double)];
+  _Alignas(64) char last[64];
   char *out;
-  size_t bytes; /* of the line, from its beginning; earlier results end at `line`, too */
+  size_t bytes;
 } cpb_layer_carry;
 
 /* Rows of T12, all f32 (0) or all f64 (1): one is written while the next of its range is summed, so that reads and

@@ -46,7 +46,8 @@ static void rows(cpb_layer_loop *loop, const cpb_layer_line *line, char *out[LIN
     for (size_t k = 0; i == 0 && k < LINES; k++) memcpy(sums[k], lines[k].sums, sizeof lines[k].sums);
   }
   for (size_t k = 0; k < LINES; k++)
-    if (stream && carry[k].bytes > 0) memcpy(carry[k].out, carry[k].line, carry[k].bytes);
+    if (stream && carry[k].bytes > 0)
+      memcpy(carry[k].out, carry[k].last + sizeof carry[k].last - carry[k].bytes, carry[k].bytes);
 }
 
 static void widened(const void *x, size_t d, int real, double *to) {
