@@ -492,7 +492,7 @@ static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t
   const cpb_view *ahead = &filter->next;
   const float *x[AT_ONCE], *next[AT_ONCE];
   for (size_t i = 0; i < count; i++) {
-    size_t later = at + i + AT_ONCE < block.rows ? at + i + AT_ONCE : at + i;
+    size_t later = at + i + AHEAD < block.rows ? at + i + AHEAD : at + i;
     x[i] = in_range ? from.x + filter->rows[at + i].row * from.stride : zeros(filter);
     next[i] = at + i < ahead->rows ? (const float *)ahead->data + (at + i) * ahead->stride
                                    : from.x + filter->rows[later].row * from.stride;
