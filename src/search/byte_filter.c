@@ -350,9 +350,10 @@ void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind,
   find_opposite(filter, NULL);
 }
 
-bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows) {
-  size_t numbers =
-      filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
+bool cpb_byte_filter_room(cpb_byte_filter *filter, cpb_dtype dtype, size_t block_rows, size_t run_rows) {
+  bool stored =
+      filter->kind == CPB_BYTE_FILTER_FLOATS && !cpb_float_filter_takes_floats(filter->float_filter, dtype);
+  size_t numbers = stored ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->group = run_rows + 1; /* not a power of two: lines of a row must not share a set of the cache */
   filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
