@@ -68,8 +68,8 @@ class Index(_core.Index):
     d       columns; or the first rows, a 2-d array, which are added
     metric  "l2", "ip" or "cosine"
     dtype   of the stored rows: float32, float64, float16, uint8 or int8; None: that of the first rows, or float32
-    copy    False: arrays of this dtype that are added are not copied, which saves their memory and half of the time; they must
-            not be modified afterwards
+    copy    False: arrays of this dtype that are added are not copied, which saves their memory and a third of the time; they
+            must not be modified afterwards
 
     >>> import capball
     >>> index = capball.Index([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
