@@ -100,7 +100,7 @@ static void code_rows(void *arg) {
   int *fault = bench_memory(most * sizeof *fault);
   if (!cpb_codes_prepare(index, cpb_view_slice(base, 0, base.rows < 1024 ? base.rows : 1024))) exit(1);
   cpb_byte_filter filter = index->byte_filter;
-  if (!cpb_byte_filter_room(&filter, most, filter.run_rows)) exit(1);
+  if (!cpb_byte_filter_room(&filter, base.dtype, most, filter.run_rows)) exit(1);
   for (size_t first = 0; first < base.rows; first += most) {
     cpb_view block = cpb_view_slice(base, first, base.rows - first < most ? base.rows - first : most);
     cpb_byte_filter_numbers(&filter, block, 0, block.rows, fault);

@@ -65,24 +65,28 @@ class Index(_core.Index):
     results, and the others are measured in double. Results are those of `knn`, in every bit and in the order of ties.
     Threads may search while one changes the index.
 
-    d       columns
+    d       columns; or the first rows, a 2-d array, which are added
     metric  "l2", "ip" or "cosine"
-    dtype   of the stored rows: float32, float64, float16, uint8 or int8
-    copy    False: arrays of this dtype that are added are not copied, which saves their memory and half of the time; they must
-            not be modified afterwards
+    dtype   of the stored rows: float32, float64, float16, uint8 or int8; None: that of the first rows, or float32
+    copy    False: arrays of this dtype that are added are not copied, which saves their memory and a third of the time; they
+            must not be modified afterwards
 
     >>> import capball
-    >>> index = capball.Index(2)
-    >>> index.add([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
+    >>> index = capball.Index([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
     >>> index.search([[1.9, 0.0]], k=2).ids
     array([[1, 0]])
     """
 
     _lent: list[np.ndarray] | None = None  # the arrays that are not copied
 
-    def __new__(cls, d: int, metric: str = "l2", dtype: Any = "float32", copy: bool = True) -> Index:
-        made = super().__new__(cls, d, metric, np.dtype(dtype).name, copy)
+    def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True) -> Index:
+        rows = _arrays.rows(d, "rows") if np.ndim(d) == 2 else None
+        if dtype is None:
+            dtype = np.float32 if rows is None else rows.dtype
+        made = super().__new__(cls, d if rows is None else rows.shape[1], metric, np.dtype(dtype).name, copy)
         made._lent = None if copy else []
+        if rows is not None:
+            made.add(rows)
         return made
 
     @property

@@ -139,6 +139,18 @@ def test_files_and_pickles(rng, tmp_path):
         capball.Index.open(path)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_rows_make_an_index(rng, dtype):
+    base = (100 + 20 * rng.normal(size=(300, 40))).astype(dtype)
+    index = capball.Index(base, "ip")
+    assert (index.d, index.dtype, index.metric, len(index)) == (40, dtype, "ip", 300)
+    same(index.search(base[:3]), capball.knn(base, base[:3], metric="ip"))
+    assert capball.Index(base, dtype="float16").dtype == np.float16
+    for wrong in (base[0], base[None], "rows", 0):
+        with pytest.raises((TypeError, ValueError)):
+            capball.Index(wrong)
+
+
 def test_numbers_that_the_index_cannot_store():
     index = capball.Index(2, dtype="uint8")
     index.add(np.array([[0.0, 255.0]]))

@@ -25,7 +25,7 @@ cpb_coder *cpb_coder_new(const cpb_index *index) {
   cpb_coder *coder = calloc(1, sizeof *coder);
   if (coder == NULL) return NULL;
   coder->byte_filter = index->byte_filter;
-  if (cpb_byte_filter_room(&coder->byte_filter, CPB_INDEX_BLOCK, PANEL)) return coder;
+  if (cpb_byte_filter_room(&coder->byte_filter, index->options.dtype, CPB_INDEX_BLOCK, PANEL)) return coder;
   cpb_coder_free(coder);
   return NULL;
 }

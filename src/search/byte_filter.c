@@ -307,9 +307,10 @@ void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind,
   find_opposite(filter, NULL);
 }
 
-bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows) {
-  size_t numbers =
-      filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
+bool cpb_byte_filter_room(cpb_byte_filter *filter, cpb_dtype dtype, size_t block_rows, size_t run_rows) {
+  bool stored =
+      filter->kind == CPB_BYTE_FILTER_FLOATS && !cpb_float_filter_takes_floats(filter->float_filter, dtype);
+  size_t numbers = stored ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->group = run_rows + 1; /* not a power of two: lines of a row must not share a set of the cache */
   filter->memory = (cpb_memory){0};
@@ -427,31 +428,32 @@ void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
   }
 }
 
-static bool is_in_range(const cpb_byte_filter *filter, size_t at) {
-  return filter->reach[filter->rows[at].row] < INFINITY;
+/* Rows out of range for single precision are the last of a block, and so of its last runs. */
+static size_t count_in_range(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
+  size_t count = run->count;
+  while (count > 0 && !(filter->reach[filter->rows[run->first + count - 1].row] < INFINITY)) count--;
+  return count;
 }
 
-static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
+static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t in_range) {
   float largest = 1e-30f;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return 1;
-  for (size_t i = run->first; i < run->first + run->count; i++) {
+  for (size_t i = run->first; i < run->first + in_range; i++) {
     float reach = filter->reach[filter->rows[i].row];
-    largest = reach > largest && reach < INFINITY ? reach : largest;
+    largest = reach > largest ? reach : largest;
   }
   return largest / 127;
 }
 
-/* Rows [at, at+count) of the order, at most AT_ONCE, all of them in range or none: those out of range have codes of
- * zeros. */
-static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, float per_step,
-                      int8_t *to) {
+/* Rows [at, at+count) of the order, at most AT_ONCE; if they are out of range, their codes are zeros. */
+static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, bool in_range,
+                      float per_step, int8_t *to) {
   const cpb_shift none = {1, zeros(filter), zeros(filter)};
   const source from = source_of(filter, block);
   const cpb_view *ahead = &filter->next;
   const float *x[AT_ONCE], *next[AT_ONCE];
-  bool in_range = is_in_range(filter, at);
   for (size_t i = 0; i < count; i++) {
-    size_t later = at + i + AT_ONCE < block.rows ? at + i + AT_ONCE : at + i;
+    size_t later = at + i + AHEAD < block.rows ? at + i + AHEAD : at + i;
     x[i] = in_range ? from.x + filter->rows[at + i].row * from.stride : zeros(filter);
     next[i] = at + i < ahead->rows ? (const float *)ahead->data + (at + i) * ahead->stride
                                    : from.x + filter->rows[later].row * from.stride;
@@ -470,48 +472,48 @@ static void flip_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t
   }
 }
 
-/* The rows of a run are scattered over the block. Rows out of range are the last of a block. */
-static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+/* The rows of a run are scattered over the block. */
+static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place,
+                      size_t in_range) {
   size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group;
-  for (size_t at = of->first, end = of->first + of->count, count; at < end; at += count, place += count) {
-    size_t in_group = place % filter->group, most = filter->group - in_group;
+  for (size_t i = 0, count; i < of->count; i += count, place += count) {
+    size_t in_group = place % filter->group, end = i < in_range ? in_range : of->count;
     int8_t *to = filter->codes + place / filter->group * group_bytes + in_group * CPB_BYTES_LINE;
-    most = most < AT_ONCE ? most : AT_ONCE;
-    count = end - at < most ? end - at : most;
-    if (filter->kind != CPB_BYTE_FILTER_FLOATS) {
-      flip_rows(filter, block, at, count, to);
-      continue;
-    }
-    while (is_in_range(filter, at) != is_in_range(filter, at + count - 1)) count--;
-    grid_rows(filter, block, at, count, 1 / (float)of->step, to);
+    count = end - i < AT_ONCE ? end - i : AT_ONCE;
+    count = count < filter->group - in_group ? count : filter->group - in_group;
+    if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+      grid_rows(filter, block, of->first + i, count, i < in_range, 1 / (float)of->step, to);
+    else
+      flip_rows(filter, block, of->first + i, count, to);
   }
 }
 
-/* Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
+/* Of a row in range. Rounding: 127 steps of 2^-22 in the codes, and one per column in the sum of the residuals. */
 static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
-  size_t row = filter->rows[at].row;
   const cpb_gridded *about = &filter->gridded[at];
-  if (filter->kind != CPB_BYTE_FILTER_FLOATS)
-    return filter->float_filter->metric == CPB_L2
-               ? 0
-               : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
-  if (!is_in_range(filter, at)) return INFINITY;
-  return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) + (double)filter->rounded[row];
+  if (filter->kind == CPB_BYTE_FILTER_FLOATS)
+    return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) +
+           (double)filter->rounded[filter->rows[at].row];
+  return filter->float_filter->metric == CPB_L2
+             ? 0
+             : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
 }
 
 static double length_of(double step, int32_t square) { return step * sqrt((double)square) * (1 + 1e-15); }
 
 void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, size_t place) {
   cpb_byte_filter_run *of = &filter->runs[run];
+  size_t in_range = count_in_range(filter, of);
   int32_t longest = 0;
-  of->step = (double)run_step(filter, of);
-  code_rows(filter, block, of, place);
-  for (size_t at = of->first; at < of->first + of->count; at++) {
-    double rest = filter->rows[at].rest = rest_of(filter, at, of->step);
-    if (!(rest < INFINITY)) continue;
-    of->rest = cpb_larger(of->rest, rest);
-    longest = filter->gridded[at].square > longest ? filter->gridded[at].square : longest;
+  of->step = (double)run_step(filter, of, in_range);
+  code_rows(filter, block, of, place, in_range);
+  for (size_t at = of->first; at < of->first + in_range; at++) {
+    int32_t square = filter->gridded[at].square;
+    filter->rows[at].rest = rest_of(filter, at, of->step);
+    of->rest = cpb_larger(of->rest, filter->rows[at].rest);
+    longest = square > longest ? square : longest;
   }
+  for (size_t i = in_range; i < of->count; i++) filter->rows[of->first + i].rest = INFINITY;
   of->length = length_of(of->step, longest);
 }
 

@@ -112,9 +112,9 @@ bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample);
 /* The same centres again, from `center` and what was chosen with it. */
 void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind, double usual_reach);
 
-/* Gives the copy of a filter, which shares its centres, memory of its own: for blocks of rows and their numbers, in
- * runs of run_rows, and for the codes of one run. False without memory. */
-bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows);
+/* Gives the copy of a filter, which shares its centres, memory of its own: for blocks of rows of a type and their
+ * numbers if they are stored, in runs of run_rows, and for the codes of one run. False without memory. */
+bool cpb_byte_filter_room(cpb_byte_filter *filter, cpb_dtype dtype, size_t block_rows, size_t run_rows);
 
 /* A step for the queries of a panel, and these on the grid of a step. */
 double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
