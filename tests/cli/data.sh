@@ -25,7 +25,7 @@ assert worst <= 4, "|y| is off by %.1f u" % worst'
 
 for set in fashion-mnist-784-euclidean sift-bsds-128-euclidean; do
   there "$set" || continue
-  capball convert "$data/$set/base.npy" x.npy --rows :20000 -q
+  capball convert "$data/$set/base.npy" x.npy --rows :6000 -q
   check "$set: fit" capball fit x.npy -o map.json -q
   check "$set: embed" capball embed -m map.json x.npy -o y.npy -q
   check "$set: rows of unit length" $python -c "$unit_rows"
