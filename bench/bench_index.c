@@ -110,9 +110,6 @@ static void code_rows(void *arg) {
       cpb_byte_filter_describe(&filter, block, run);
     }
   }
-  free(filter.numbers);
-  filter.center = NULL; /* owned by the index */
-  filter.opposite = NULL;
   cpb_byte_filter_free(&filter);
   bench_release(fault, most * sizeof *fault);
   cpb_index_free(index);

@@ -66,7 +66,8 @@ static void print_theory(FILE *to, const char *formula) {
   for (const char *t = strchr(formula, 'T'); t != NULL; t = strchr(t + 1, 'T')) {
     size_t digits = strspn(t + 1, "0123456789");
     if (digits == 0) continue;
-    fprintf(to, "  T-numbers refer to laws: `capball theory T%.*s` prints this one.\n", (int)digits, t + 1);
+    fprintf(to, "  T-numbers refer to laws: `capball theory T%.*s` prints it and its files.\n", (int)digits,
+            t + 1);
     return;
   }
 }

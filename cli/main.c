@@ -93,7 +93,7 @@ static void print_plan(void) {
 static int print_version(bool verbose) {
   printf("capball %s\nloops: %s\nHDF5: %s\ngz: %s\nzst: %s\n", cpb_version(), cpb_isa_name(),
          CLI_HDF5 ? "yes" : "no", CLI_GZ ? "yes" : "no", CLI_ZST ? "yes" : "no");
-  if (verbose) printf("rows:\n"), print_plan();
+  if (verbose) printf("rows (the first line that fits is used):\n"), print_plan();
   return finish_output(&(cli_job){0}, CLI_OK);
 }
 

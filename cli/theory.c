@@ -50,9 +50,11 @@ static const law laws[] = {
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/advanced/laws.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
-    {"T13", "search: Euclidean queries for an inner-product engine",
-     "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)",
-     "include/capball/query.h", "src/proof/t13_query.c", "tests/law/t13_query.c"},
+    {"T13", "search: Euclidean queries for an inner-product engine, and exact search",
+     "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)\n"
+     "exact: rows outside a bound on |x-q|^2 from rounded rows are excluded, the others measured in double",
+     "include/capball/query.h include/capball/search.h", "src/proof/t13_query.c src/search/t13_search.c",
+     "tests/law/t13_query.c tests/law/t13_search.c"},
     {"T14", "sketches: short codes, and distances estimated from them",
      "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"
      "|x-q|^2 ~ |x-m|^2 + |q-m|^2 - 2 s f <v, G(q-m)>,   | |x-q| - |x'-q| | <= s e,  x' = m + s f G^T v",

@@ -52,7 +52,7 @@ set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_
 # of its own for pointers that might wrap: what is beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
   file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/scale/*.c
-    ${PROJECT_SOURCE_DIR}/src/learn/*.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
+    ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES address)
@@ -69,6 +69,7 @@ endif()
 if(CPB_SANITIZE MATCHES undefined)
   file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*.c)
   set_property(SOURCE ${CPB_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=pointer-overflow)
+  set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null) # as ASan reports, too
 endif()
 
 set(CPB_NEEDS_core m)
@@ -120,7 +121,7 @@ if(CPB_WITH_hdf5)
   function(capball_hdf5_calls name)
     add_library(${name} OBJECT ${CPB_HDF5_CALLS})
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(${name} PRIVATE CPB_HAVE_HDF5 ${ARGN})
     target_link_libraries(${name} PRIVATE capball::hdf5)
   endfunction()

@@ -117,7 +117,7 @@ static bool write_row(const layer_job *job, size_t i, const cpb_layer_answer *a,
 
 /* Writes a row without a result as NaN; its part of dL/dt is 0. */
 static double fail_row(layer_job *job, cpb_first_fault *of, size_t i, int fault) {
-  if (fault != 0) cpb_first_fault_meet(of, i, (cpb_fault)fault);
+  cpb_first_fault_meet(of, i, fault);
   cpb_row_spoil(job->out, i);
   return 0;
 }
@@ -128,7 +128,7 @@ static double row_alone(layer_job *job, size_t i) {
   layer_measure m = measure(job, i, taken);
   if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
-    if (g_fault != 0) fail_row(job, &job->g_fault, i, g_fault);
+    cpb_first_fault_meet(&job->g_fault, i, g_fault);
     if (row_fault != 0 || g_fault != 0) return fail_row(job, &job->row_fault, i, row_fault);
     taken = powers_to_take(job, i);
     m = measure(job, i, taken);
@@ -169,14 +169,12 @@ static void write_carried(cpb_layer_carry *carry) {
 typedef struct layer_range {
   size_t first; /* row */
   cpb_layer_carry carry;
-  double before[CPB_LANES], kept[2][2 * CPB_LAYER_KEPT], after[CPB_LANES]; /* of one row and the next */
 } layer_range;
 
-/* Sums row i of the range, if there is one. */
-static void sum_next(const layer_job *job, layer_range *range, cpb_layer_line *line, size_t i, bool is) {
+/* Sums row i, if there is one. */
+static void sum_next(const layer_job *job, cpb_layer_line *line, size_t i, bool is) {
   line->next_row = is ? (const char *)job->row.data + i * job->row_bytes : NULL;
   line->next_g = is ? (const char *)job->g.data + i * job->g_bytes : NULL;
-  line->kept = range->kept[i % 2];
 }
 
 /* Writes row i, which has been summed, or handles it separately. Returns its part of dL/dt. */
@@ -189,40 +187,50 @@ static double write_next(layer_job *job, layer_range *range, cpb_layer_line *lin
     return row_alone(job, i);
   }
   line->out = (char *)job->out.data + i * job->out_bytes;
-  line->row = job->keeps ? line->kept : line->next_row;
-  line->g = job->keeps ? line->kept + CPB_LAYER_KEPT : line->next_g;
+  line->row = (const char *)job->row.data + i * job->row_bytes;
+  line->g = (const char *)job->g.data + i * job->g_bytes;
   line->toward_g = row.toward_g;
   line->toward_row = row.toward_row;
   line->last = row.last;
   return row.t;
 }
 
-enum { RANGES = 2, RANGED_BYTES = 4096 };
-
-/* Processes `count` ranges of `rows` rows round-robin, chunk by chunk, which keeps memory busy. */
-static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
+/* Writes and sums one row of every range; those of rows handled separately are not written. */
+static void do_lines(const layer_job *job, cpb_layer_line *lines, size_t count) {
   cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
+  size_t same = 1;
+  while (same < count && (lines[same].out == NULL) == (lines[0].out == NULL)) same++;
+  for (size_t done = 0; done < count; done += same == count ? count : 1)
+    loop(lines + done, same == count ? count : 1, job->d);
+}
+
+enum { RANGES = 2, CACHED_BYTES = 4096, STREAMED_BYTES = 8192 };
+
+/* Processes `count` ranges of `rows` rows at the same time, which keeps memory busy. */
+static void do_ranges(layer_job *job, size_t first, size_t rows, size_t count, double *t) {
   layer_range ranges[RANGES] = {0};
   cpb_layer_line lines[RANGES];
+  double kept[RANGES * 2 * CPB_LAYER_KEPT + CPB_LANES];
   for (size_t r = 0; r < count; r++) {
     ranges[r].first = first + r * rows;
-    lines[r] =
-        (cpb_layer_line){.has_last = job->out.cols > job->d, .carry = job->stream ? &ranges[r].carry : NULL};
+    lines[r] = (cpb_layer_line){.has_last = job->out.cols > job->d,
+                                .kept = kept + r * 2 * CPB_LAYER_KEPT,
+                                .carry = job->stream ? &ranges[r].carry : NULL};
   }
-  for (size_t k = 0; k <= rows; k++)
-    for (size_t start = 0; start < job->d; start += CPB_CHUNK)
-      for (size_t r = 0; r < count; r++) {
-        size_t row = ranges[r].first + k;
-        if (start == 0 && k > 0) t[r * rows + k - 1] = write_next(job, &ranges[r], &lines[r], row - 1);
-        if (start == 0) sum_next(job, &ranges[r], &lines[r], row, k < rows);
-        loop(&lines[r], job->d, start);
-      }
+  for (size_t k = 0; k <= rows; k++) {
+    for (size_t r = 0; r < count; r++) {
+      size_t row = ranges[r].first + k;
+      if (k > 0) t[r * rows + k - 1] = write_next(job, &ranges[r], &lines[r], row - 1);
+      sum_next(job, &lines[r], row, k < rows);
+    }
+    do_lines(job, lines, count);
+  }
   for (size_t r = 0; r < count; r++) write_carried(&ranges[r].carry);
 }
 
 /* Two ranges at a time if both fit in the first-level cache. */
 static void do_rows(layer_job *job, size_t first, size_t rows, double *t) {
-  bool ranged = job->d * cpb_dtype_size(job->out.dtype) <= RANGED_BYTES;
+  bool ranged = job->d * cpb_dtype_size(job->out.dtype) <= (job->stream ? STREAMED_BYTES : CACHED_BYTES);
   size_t each = ranged ? rows / RANGES : 0, done = each * RANGES;
   if (job->real < 0)
     for (size_t k = 0; k < rows; k++) t[k] = row_alone(job, first + k);
@@ -253,7 +261,7 @@ static cpb_status report(const layer_job *job, const char *row, const char *out,
   const char *names[] = {row, "g", out};
   int first = 0;
   for (int i = 1; i < 3; i++)
-    if (atomic_load(&faults[i]->key) / 8 < atomic_load(&faults[first]->key) / 8) first = i;
+    if (~atomic_load(&faults[i]->key) / 8 < ~atomic_load(&faults[first]->key) / 8) first = i;
   return cpb_first_fault_report(faults[first], names[first], error);
 }
 
@@ -276,13 +284,13 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
 static void choose_loops(layer_job *job) {
   enum { LARGE = 32 << 20 };
   cpb_dtype real = job->out.dtype;
-  bool same = job->row.dtype == real && job->g.dtype == real;
+  bool same = job->row.dtype == real && job->g.dtype == real && job->loops->layer != NULL;
   job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
   job->row_bytes = job->row.stride * cpb_dtype_size(job->row.dtype);
   job->g_bytes = job->g.stride * cpb_dtype_size(job->g.dtype);
   job->out_bytes = job->out.stride * cpb_dtype_size(real);
   job->keeps = job->real == 0 && job->loops->layer->kept != NULL && job->d <= CPB_LAYER_KEPT;
-  job->stream = job->out.stride == job->out.cols && job->out.rows * job->out_bytes >= LARGE;
+  job->stream = job->real >= 0 && job->out.stride == job->out.cols && job->out.rows * job->out_bytes >= LARGE;
 }
 
 static cpb_status run(layer_job *job, const char *row, const char *out, double *grad_t, const cpb_exec *exec,
@@ -298,9 +306,6 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
   job->loops = cpb_loops_here();
   job->s_in_range = in_range(job->s * job->s);
   choose_loops(job);
-  cpb_first_fault_init(&job->row_fault);
-  cpb_first_fault_init(&job->g_fault);
-  cpb_first_fault_init(&job->out_fault);
   cpb_blocks_run(&blocks, exec);
   cpb_twofold total = {0, 0};
   for (size_t i = 0; grad_t != NULL && i < count; i++) cpb_twofold_add(&total, job->parts[i]);

@@ -218,17 +218,11 @@ static void normalise(double *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] /= length;
 }
 
-/* Zeros, aligned to 64 bytes; NULL without memory. */
-static double *zero_lines(cpb_map *map, size_t count) {
-  double *zeros = cpb_memory_lines(&map->memory, count, sizeof *zeros);
-  return zeros == NULL ? NULL : memset(zeros, 0, count * sizeof *zeros);
-}
-
 /* m in the forms the loops use, each followed by CPB_LANES zeros: as doubles, and as two floats, which cannot hold every m. */
 static void lay_out_center(cpb_map *map) {
   size_t d = map->options.d,
          step = cpb_round_up(d + CPB_LANES, 128 / sizeof(double)); /* whole lines of floats */
-  double *wide = map->center == NULL ? NULL : zero_lines(map, 2 * step);
+  double *wide = map->center == NULL ? NULL : cpb_memory_lines(&map->memory, 2 * step, sizeof *wide);
   if (wide == NULL) return;
   float *high = (float *)(wide + step), *low = high + step;
   map->wide = wide;
@@ -342,7 +336,7 @@ static bool allocate(cpb_map *map, const cpb_map_options *options) {
     map->metric = cpb_memory_copy(memory, options->whiten, d * d, row);
     map->unwhiten = cpb_memory_take(memory, d * d, row);
     map->onset = cpb_memory_take(memory, d, row);
-    map->whiten_columns = zero_lines(map, 2 * room);
+    map->whiten_columns = cpb_memory_lines(memory, 2 * room, row);
     map->bare = cpb_memory_take(memory, 1, sizeof *map->bare);
   }
   return !memory->failed;

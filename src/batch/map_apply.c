@@ -18,7 +18,6 @@ static void careful(void *context, size_t row) {
   rows->one(rows, row);
 }
 
-/* Applies the map to rows starting at row `first` of the call. */
 static void apply_rows(const application *a, cpb_view in, cpb_out out, size_t first) {
   cpb_map_rows rows = a->rows;
   rows.first = first;
@@ -140,7 +139,8 @@ static cpb_status apply(const cpb_map *map, bool embedding, cpb_view in, cpb_out
   size_t in_cols = map->options.d + !embedding, out_cols = map->options.d + embedding;
   cpb_status status = cpb_check_view(in, in_name, in_cols, error);
   if (status == CPB_OK) status = cpb_check_out(out, out_name, in.rows, out_cols, error);
-  bool in_place = cpb_same_rows(in, out);
+  bool in_place =
+      in.data == out.data && in.dtype == out.dtype && in.stride == out.stride && in.rows == out.rows;
   if (status == CPB_OK && !in_place) status = cpb_check_apart(in, in_name, out, out_name, error);
   if (status != CPB_OK) return status;
   if (map->whiten != NULL) {
@@ -148,8 +148,7 @@ static cpb_status apply(const cpb_map *map, bool embedding, cpb_view in, cpb_out
     a.rows.map = map->bare;
   }
   plan(&a, !in_place && worth_streaming(in, out));
-  cpb_first_fault fault;
-  cpb_first_fault_init(&fault);
+  cpb_first_fault fault = {0};
   a.rows.fault = &fault;
   cpb_blocks_run(&(cpb_blocks){in.rows, rows_per_block(&a, in_cols), apply_block, &a}, exec);
   if (atomic_load(&a.no_memory)) return cpb_fail_memory(error, "one row of %zu numbers", in_cols);
@@ -174,10 +173,9 @@ void cpb_map_one_init(cpb_map_one *one, const cpb_map *map, bool embedding, cpb_
 }
 
 cpb_status cpb_map_one_apply(const cpb_map_one *one, const void *in, void *out, cpb_error *error) {
-  cpb_first_fault fault;
+  cpb_first_fault fault = {0};
   cpb_map_rows rows = one->rows;
   cpb_rows_job job = one->job;
-  cpb_first_fault_init(&fault);
   rows.fault = &fault;
   rows.in.data = job.in = in;
   rows.out.data = job.out = out;

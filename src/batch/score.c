@@ -67,13 +67,12 @@ static int score_row(const score_job *job, size_t row, const double *known, doub
 static void store_score(score_job *job, size_t row, const double *known) {
   double score;
   int fault = score_row(job, row, known, &score);
-  if (fault != 0) cpb_first_fault_meet(&job->fault, row, (cpb_fault)fault);
+  cpb_first_fault_meet(&job->fault, row, fault);
   if (job->scores.dtype == CPB_F32 && score < 0 && (float)score == 0)
     score = -(double)FLT_TRUE_MIN; /* keeps its sign */
   cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : score);
 }
 
-/* Scores rows by |W(x-c)|. */
 static void score_whitened(void *arg, size_t first, size_t count, double *room) {
   score_job *job = arg;
   const cpb_loops *loops = job->ruler.loops;
@@ -101,7 +100,6 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
 static cpb_status run(score_job *job, const char *name, const cpb_exec *exec, cpb_error *error) {
   size_t rows = cpb_blocks_rows(job->ruler.x.cols);
   if (job->columns != NULL) rows = cpb_round_up(rows, CPB_WHITEN_ROWS);
-  cpb_first_fault_init(&job->fault);
   cpb_blocks_run(&(cpb_blocks){job->ruler.x.rows, rows, score_block, job}, exec);
   if (atomic_load(&job->no_memory))
     return cpb_fail_memory(error, "a block of rows of %zu numbers", job->ruler.x.cols);

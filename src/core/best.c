@@ -40,16 +40,6 @@ static void swap(cpb_ranked *a, cpb_ranked *b) {
   *b = kept;
 }
 
-/* Moves the median of three to the last position. */
-static void choose_pivot(cpb_ranked *entry, size_t count) {
-  cpb_ranked *first = entry, *middle = entry + count / 2, *last = entry + count - 1;
-  if (worse(*first, *middle)) swap(first, middle);
-  if (worse(*last, *middle))
-    swap(middle, last);
-  else if (worse(*first, *last))
-    swap(first, last);
-}
-
 /* Partitions around the last entry and returns the final position of that entry. */
 static size_t divide(cpb_ranked *entry, size_t count) {
   cpb_ranked pivot = entry[count - 1];
@@ -77,7 +67,7 @@ static void insert_each(cpb_ranked *entry, size_t count) {
 static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
   enum { FEW = 12 };
   for (; count > FEW && divisions > 0; divisions--) {
-    choose_pivot(entry, count);
+    swap(&entry[count / 2], &entry[count - 1]); /* the pivot */
     size_t before = divide(entry, count), after = count - before - 1;
     cpb_ranked *rest = entry + before + 1;
     sort_parts(before < after ? entry : rest, before < after ? before : after, divisions - 1);
@@ -108,6 +98,13 @@ bool cpb_best_grow(cpb_best *best) {
   if (!cpb_resize(&best->entry, 2 * best->k + 16, sizeof *best->entry)) return false;
   best->k = 2 * best->k + 16;
   return true;
+}
+
+void cpb_keep_smallest(double *smallest, size_t count, double x) {
+  if (!(x < smallest[count - 1])) return;
+  size_t at = count - 1;
+  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
+  smallest[at] = x;
 }
 
 int cpb_compare_ids(const void *left, const void *right) {

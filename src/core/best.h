@@ -22,6 +22,9 @@ void cpb_best_offer(cpb_best *best, double key, uint64_t id);
 /* Makes room for one more entry than there are, in memory from malloc; false if there is none. */
 bool cpb_best_grow(cpb_best *best);
 
+/* Inserts x into the `count` smallest numbers so far, ascending, if it is one of them. */
+void cpb_keep_smallest(double *smallest, size_t count, double x);
+
 /* For qsort and bsearch of ids: the lowest first. */
 int cpb_compare_ids(const void *left, const void *right);
 

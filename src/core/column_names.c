@@ -22,7 +22,3 @@ bool cpb_column_names_copy(const char *const *names, size_t count, const char *c
 }
 
 void cpb_column_names_free(const char *const *names) { free((void *)(uintptr_t)names); }
-
-const char *const *cpb_source_names(const cpb_source *source) {
-  return source->size >= offsetof(cpb_source, names) + sizeof source->names ? source->names : NULL;
-}

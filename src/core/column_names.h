@@ -11,7 +11,4 @@ bool cpb_column_names_copy(const char *const *names, size_t count, const char *c
 
 void cpb_column_names_free(const char *const *names); /* NULL is allowed */
 
-/* The names of a source, or NULL: an older caller's source may not have the member. */
-const char *const *cpb_source_names(const cpb_source *source);
-
 #endif

@@ -25,6 +25,9 @@ static locale_t enter_c_locale(void) {
   return uselocale(c);
 }
 
+const double cpb_powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 /* The differences between the two types. A decimal of `sure` digits survives a round trip through any normal
  * number of the type, so fewer digits need not be tried: %g drops trailing zeros. */
 typedef struct type {

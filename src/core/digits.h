@@ -14,6 +14,9 @@ size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value);
 /* "%.*g" */
 size_t cpb_digits_rounded(char to[CPB_DIGITS_ROOM], double value, int digits);
 
+/* The powers of ten that are exact doubles. */
+extern const double cpb_powers_of_ten[23];
+
 /* strtod */
 double cpb_digits_read(const char *text, char **end);
 

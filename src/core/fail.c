@@ -9,7 +9,6 @@
 
 #include "core/digits.h"
 
-/* Starts an error that names no row and has no message yet. */
 static void begin(cpb_error *error, cpb_reason reason, const char *argument) {
   error->status = cpb_status_of(reason);
   error->reason = reason;

@@ -7,9 +7,11 @@ static int rising(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
+void cpb_sort_numbers(double *numbers, size_t n) { qsort(numbers, n, sizeof *numbers, rising); }
+
 /* Halves each number first: the sum of two large numbers may overflow. */
 double cpb_median(double *numbers, size_t n) {
-  qsort(numbers, n, sizeof *numbers, rising);
+  cpb_sort_numbers(numbers, n);
   double low = numbers[(n - 1) / 2], high = numbers[n / 2];
   return low == high ? low : low / 2 + high / 2;
 }

@@ -31,11 +31,17 @@ void *cpb_memory_zeros(cpb_memory *memory, size_t count, size_t size) {
   return enter(memory, fits(count, size) ? calloc(1, sizeof(block) + count * size) : NULL);
 }
 
+enum { LINE = 64 };
+
+void *cpb_zero_lines(size_t count, size_t size) {
+  size_t bytes = fits(count, size) ? (count * size / LINE + 2) * LINE : 0;
+  void *memory = bytes > 0 ? aligned_alloc(LINE, bytes) : NULL;
+  return memory != NULL ? memset(memory, 0, bytes) : NULL;
+}
+
 void *cpb_memory_lines(cpb_memory *memory, size_t count, size_t size) {
-  enum { LINE = 64 };
-  size_t lines = fits(count, size) ? count * size / LINE + 3 : 0; /* the first holds the block */
-  block *made = lines > 0 ? aligned_alloc(LINE, lines * LINE) : NULL;
-  return enter(memory, made) != NULL ? memset((char *)made + LINE, 0, (lines - 1) * LINE) : NULL;
+  char *made = fits(count, size) ? cpb_zero_lines(LINE + count * size, 1) : NULL; /* the block in the first */
+  return enter(memory, (block *)(void *)made) != NULL ? made + LINE : NULL;
 }
 
 void cpb_memory_free(cpb_memory *memory) {

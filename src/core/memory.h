@@ -21,6 +21,9 @@ void *cpb_memory_lines(cpb_memory *memory, size_t count, size_t size);
 void *cpb_memory_copy(cpb_memory *memory, const void *from, size_t count, size_t size);
 void cpb_memory_free(cpb_memory *memory);
 
+/* Zeros aligned to 64 bytes, one cache line more than requested, to be released with free(); NULL without memory. */
+void *cpb_zero_lines(size_t count, size_t size);
+
 /* Changes the number of elements of an array from malloc; `array` is the address of the pointer to it, of any type.
  * False, and nothing is changed, if there is no memory. */
 bool cpb_resize(void *array, size_t count, size_t size);

@@ -70,10 +70,6 @@ cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const 
   return cpb_fail(error, CPB_WHY_OVERLAP, out_name, "%s and %s overlap in memory", in_name, out_name);
 }
 
-bool cpb_same_rows(cpb_view in, cpb_out out) {
-  return in.data == out.data && in.dtype == out.dtype && in.stride == out.stride && in.rows == out.rows;
-}
-
 double cpb_half_to_double(uint16_t half) {
   int exponent = half >> 10 & 31, mantissa = half & 1023;
   double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
@@ -82,18 +78,41 @@ double cpb_half_to_double(uint16_t half) {
   return half & 0x8000 ? -magnitude : magnitude;
 }
 
-double cpb_view_at(cpb_view view, size_t row, size_t column) {
-  size_t i = row * view.stride + column;
-  switch (view.dtype) {
-  case CPB_F32: return (double)((const float *)view.data)[i];
-  case CPB_F64: return ((const double *)view.data)[i];
-  case CPB_F16: return cpb_half_to_double(((const uint16_t *)view.data)[i]);
-  case CPB_U8: return ((const uint8_t *)view.data)[i];
-  case CPB_I8: return ((const int8_t *)view.data)[i];
-  case CPB_I32: return ((const int32_t *)view.data)[i];
-  case CPB_I64: return (double)((const int64_t *)view.data)[i];
+/* Elements first .. first+count-1; inline, so that a single one needs no loop. */
+static inline void widen(const void *from, cpb_dtype dtype, size_t first, size_t count, double *to) {
+  const size_t end = first + count;
+  switch (dtype) {
+  case CPB_F32:
+    for (size_t i = first; i < end; i++) *to++ = (double)((const float *)from)[i];
+    break;
+  case CPB_F64: memcpy(to, (const double *)from + first, count * sizeof *to); break;
+  case CPB_F16:
+    for (size_t i = first; i < end; i++) *to++ = cpb_half_to_double(((const uint16_t *)from)[i]);
+    break;
+  case CPB_U8:
+    for (size_t i = first; i < end; i++) *to++ = ((const uint8_t *)from)[i];
+    break;
+  case CPB_I8:
+    for (size_t i = first; i < end; i++) *to++ = ((const int8_t *)from)[i];
+    break;
+  case CPB_I32:
+    for (size_t i = first; i < end; i++) *to++ = ((const int32_t *)from)[i];
+    break;
+  case CPB_I64:
+    for (size_t i = first; i < end; i++) *to++ = (double)((const int64_t *)from)[i];
+    break;
   }
-  return NAN;
+}
+
+double cpb_view_at(cpb_view view, size_t row, size_t column) {
+  double number = NAN;
+  widen(view.data, view.dtype, row * view.stride + column, 1, &number);
+  return number;
+}
+
+void cpb_view_widen(cpb_view view, double *to) {
+  for (size_t row = 0; row < view.rows; row++, to += view.cols)
+    widen(view.data, view.dtype, row * view.stride, view.cols, to);
 }
 
 bool cpb_row_is_finite(cpb_view view, size_t row) {
@@ -151,11 +170,6 @@ cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error) {
   (void)error;
   source->at = 0;
   return CPB_OK;
-}
-
-void cpb_view_widen(cpb_view view, double *to) {
-  for (size_t row = 0; row < view.rows; row++)
-    for (size_t column = 0; column < view.cols; column++) *to++ = cpb_view_at(view, row, column);
 }
 
 cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,

@@ -52,25 +52,13 @@ static const unsigned char *take_bytes(cpb_state *s, size_t count) {
   return bytes;
 }
 
-/* Compiles to one store when `bytes` is a constant. */
-static inline void put_little(unsigned char *to, uint64_t number, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
-}
-
 uint64_t cpb_state_number(cpb_state *s, uint64_t number, size_t bytes) {
   if (s->reading) {
     const unsigned char *little = take_bytes(s, bytes);
     return little == NULL ? 0 : little_number(little, bytes);
   }
-  unsigned char *at = s->to == NULL ? NULL : s->to + s->used;
+  for (size_t i = 0; i < bytes && s->to != NULL; i++) s->to[s->used + i] = (unsigned char)(number >> 8 * i);
   s->used += bytes;
-  if (at == NULL) return number;
-  if (bytes == 8)
-    put_little(at, number, 8);
-  else if (bytes == 4)
-    put_little(at, number, 4);
-  else
-    put_little(at, number, bytes);
   return number;
 }
 

@@ -4,12 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "batch/map_object.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
 #include "core/sized.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
+#include "proof/proof_parts.h"
 #include "recommend/recipe.h"
 #include "search/query_numbers.h"
 
@@ -145,13 +147,10 @@ static bool run(cpb_asking *a, const cpb_wrap_options *o, size_t count, cpb_hit 
 
 /* Distances found are those of the original rows; the balls of a map that whitens are not. */
 static cpb_status check_balls(const cpb_transform *transform, double radius, bool twice, cpb_error *error) {
-  const cpb_map *map = cpb_transform_map(transform);
-  cpb_map_options made = {.size = sizeof made};
   if (radius == 0 && !twice) return CPB_OK;
-  if (map == NULL)
+  if (transform->map == NULL)
     return cpb_fail_domain(error, "radius", radius, "only maps of the sphere have balls: radius must be 0");
-  cpb_map_describe(map, &made);
-  if (twice && made.whiten != NULL)
+  if (twice && transform->map->whiten != NULL)
     return cpb_fail_count(error, "twice", 1, "a map that whitens is asked once: twice must be 0");
   return CPB_OK;
 }
@@ -169,9 +168,7 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
   size_t count = o.candidates < base.rows ? o.candidates : base.rows;
   if (o.k == 0 || o.k > count)
     return cpb_fail_count(error, "k", o.k, "k must be at least 1 and at most the %zu candidates", count);
-  cpb_transform_options made = {.size = sizeof made};
-  cpb_transform_describe(transform, &made);
-  status = cpb_check_view(base, "base", made.d, error);
+  status = cpb_check_view(base, "base", transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
   if (status == CPB_OK) status = check_balls(transform, o.radius, o.twice, error);
   if (status != CPB_OK) return status;

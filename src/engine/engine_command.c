@@ -40,10 +40,6 @@ typedef struct desk {
   char folder[PATH_ROOM - 32], file[FILES][PATH_ROOM];
 } desk;
 
-static bool refuse_errno(const desk *at, const char *path, const char *verb) {
-  return cpb_file_fail_errno(at->error, path, verb) == CPB_OK;
-}
-
 static void empty_folder(int folder);
 
 /* Removes a file of any kind, a link, or a directory with its contents. */
@@ -116,7 +112,7 @@ static bool open_desk(desk *at) {
     if (lock_desk(at, true)) return true;
     rmdir(at->folder);
   }
-  return refuse_errno(at, room, "make a directory in it");
+  return cpb_file_fail_errno(at->error, room, "make a directory in it") == CPB_OK;
 }
 
 static bool write_rows(const desk *at, const char *path, cpb_view rows) {
@@ -136,23 +132,20 @@ static bool write_rows(const desk *at, const char *path, cpb_view rows) {
 
 /* ---- the command line ---- */
 
-typedef struct word {
-  const char *name, *value;
-} word;
+enum { WORDS = 7, NEEDED = 4 };
 
-enum { WORDS = 7 };
-
-static const char *const needed_words[] = {"{base}", "{queries}", "{k}", "{ids}"};
+static const char *const words[WORDS] = {"{base}",   "{queries}", "{k}",    "{ids}",
+                                         "{metric}", "{seed}",    "{times}"};
 
 /* Values are quoted as one word of the shell. */
-static void fill_in(FILE *to, const char *command, const word words[WORDS]) {
+static void fill_in(FILE *to, const char *command, const char *const values[WORDS]) {
   while (*command != 0) {
     size_t at = 0;
-    while (at < WORDS && strncmp(command, words[at].name, strlen(words[at].name)) != 0) at++;
+    while (at < WORDS && strncmp(command, words[at], strlen(words[at])) != 0) at++;
     fputc(at < WORDS ? '\'' : *command, to);
-    command += at < WORDS ? strlen(words[at].name) : 1;
+    command += at < WORDS ? strlen(words[at]) : 1;
     if (at == WORDS) continue;
-    for (const char *c = words[at].value; *c != 0; c++) *c == '\'' ? fputs("'\\''", to) : fputc(*c, to);
+    for (const char *c = values[at]; *c != 0; c++) *c == '\'' ? fputs("'\\''", to) : fputc(*c, to);
     fputc('\'', to);
   }
 }
@@ -162,16 +155,12 @@ static char *command_line(const desk *at) {
   size_t length = 0;
   snprintf(k, sizeof k, "%zu", at->q->count);
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)at->q->seed);
-  const word words[WORDS] = {{"{base}", at->file[BASE]},
-                             {"{queries}", at->file[QUERIES]},
-                             {"{k}", k},
-                             {"{ids}", at->file[IDS]},
-                             {"{metric}", cpb_metric_name(at->q->metric)},
-                             {"{seed}", seed},
-                             {"{times}", at->file[TIMES]}};
+  const char *const values[WORDS] = {
+      at->file[BASE], at->file[QUERIES], k, at->file[IDS], cpb_metric_name(at->q->metric),
+      seed,           at->file[TIMES]};
   FILE *to = open_memstream(&line, &length);
   if (to == NULL) return NULL;
-  fill_in(to, at->of->command, words);
+  fill_in(to, at->of->command, values);
   if (fclose(to) != 0) {
     free(line);
     return NULL;
@@ -281,13 +270,11 @@ static bool take_query(const desk *at, cpb_view answers, size_t row, size_t quer
 static bool check_shape(const desk *at, cpb_reader *reader) {
   cpb_file_info info = cpb_reader_info(reader);
   size_t count = at->q->count, queries = at->q->queries.rows;
-  cpb_status status =
-      info.cols < count
-          ? cpb_fail_count(at->error, "ids", info.cols, "the engine must give %zu ids per query", count)
-      : info.rows != queries
-          ? cpb_fail_count(at->error, "ids", info.rows, "the engine must answer %zu queries", queries)
-          : CPB_OK;
-  return status == CPB_OK;
+  if (info.cols < count)
+    return cpb_fail_count(at->error, "ids", info.cols, "the engine must give %zu ids per query", count) ==
+           CPB_OK;
+  return info.rows == queries ||
+         cpb_fail_count(at->error, "ids", info.rows, "the engine must answer %zu queries", queries) == CPB_OK;
 }
 
 static bool open_answers(const desk *at, cpb_reader **reader) {
@@ -329,7 +316,7 @@ static bool run(desk *at, uint64_t *ids, cpb_engine_cost *cost) {
   at->began = cpb_seconds_now();
   pid_t child = start(line, at->file[SAID]);
   free(line);
-  if (child < 0) return refuse_errno(at, at->of->command, "start it");
+  if (child < 0) return cpb_file_fail_errno(at->error, at->of->command, "start it") == CPB_OK;
   bool waited = wait_for(at, child, &ended);
   cost->seconds = cpb_seconds_now() - at->began;
   if (!waited || !judge_end(at, ended) || !read_answers(at, ids)) return false;
@@ -352,10 +339,10 @@ cpb_status cpb_engine_from_command(const cpb_engine_command *command, cpb_engine
                                    cpb_error *error) {
   if (command == NULL || command->command == NULL || engine == NULL)
     return cpb_fail_missing(error, engine == NULL ? "engine" : "command");
-  for (size_t i = 0; i < sizeof needed_words / sizeof *needed_words; i++)
-    if (strstr(command->command, needed_words[i]) == NULL)
+  for (size_t i = 0; i < NEEDED; i++)
+    if (strstr(command->command, words[i]) == NULL)
       return cpb_fail_count(error, "command", 0, "the engine's command must contain %s at least once",
-                            needed_words[i]);
+                            words[i]);
   if (!(command->timeout >= 0 && command->timeout < INFINITY))
     return cpb_fail_domain(error, "timeout", command->timeout, "timeout must be a number of seconds >= 0");
   *engine = (cpb_engine_calls){(void *)(uintptr_t)command, ask};

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "batch/map_object.h"
 #include "batch/row_state.h"
-#include "capball/map.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/memory.h"
@@ -28,6 +28,7 @@ static const double FAR = 0.2;
 typedef struct survey {
   cpb_asking of; /* without a transform and its rows */
   size_t k, candidates;
+  cpb_memory *memory;
   double *kth;   /* the k-th distance of every query */
   double radius; /* the median of kth */
   const cpb_map *map;
@@ -53,7 +54,7 @@ static bool find_truth(survey *s) {
   cpb_memory memory = {0};
   cpb_hit *hits = cpb_memory_take(&memory, n, k * sizeof *hits);
   double *middle = cpb_memory_take(&memory, n, sizeof *middle);
-  s->kth = malloc(n * sizeof *s->kth);
+  s->kth = cpb_memory_take(s->memory, n, sizeof *s->kth);
   bool room = !memory.failed && s->kth != NULL;
   if (!room) cpb_fail_memory(s->of.error, "%zu neighbours of %zu queries", k, n);
   bool done = room && cpb_knn(s->of.base, s->of.queries, k, CPB_L2, hits, s->of.exec, s->of.error) == CPB_OK;
@@ -70,21 +71,17 @@ static way way_of(const survey *s, cpb_transform_kind kind, double norms, uint64
       .kind = kind, .norms = norms, .forms = r > 0 ? FORMS : 1, .radii = {0, r / 2, r, 2 * r}, .seed = seed};
 }
 
-static bool make_sphere(const survey *s, double norms, cpb_transform **transform) {
-  cpb_map_options options = {.size = sizeof options};
+static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
+  cpb_source source = cpb_source_from_view(s->of.base);
+  if (w->kind != CPB_TRANSFORM_SPHERE)
+    return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
+  cpb_map_options options = s->map->options;
   cpb_map *map = NULL;
-  cpb_map_describe(s->map, &options);
-  options.s = norms * s->s;
+  options.s = w->norms * s->s;
   bool done = cpb_map_new(&options, &map, s->of.error) == CPB_OK &&
               cpb_transform_of_map(map, transform, s->of.error) == CPB_OK;
   cpb_map_free(map);
   return done;
-}
-
-static bool make_transform(const survey *s, const way *w, const cpb_exec *exec, cpb_transform **transform) {
-  if (w->kind == CPB_TRANSFORM_SPHERE) return make_sphere(s, w->norms, transform);
-  cpb_source source = cpb_source_from_view(s->of.base);
-  return cpb_transform_fit(&source, w->kind, false, transform, exec, s->of.error) == CPB_OK;
 }
 
 /* ---- the quality of the answers ---- */
@@ -197,7 +194,7 @@ typedef struct measuring {
   cpb_row_sample rows, asking, first_rows;
   cpb_map *map;
   cpb_engine_report *out;
-  double *memory; /* of the shares */
+  cpb_memory memory; /* of the shares, and of the surveys */
   query_shares shares[TRIALS];
   size_t early;       /* trials of the first round */
   size_t asked, asks; /* indexes built so far, and about how many there will be */
@@ -227,12 +224,10 @@ static bool choose_rows(measuring *m, cpb_view base, cpb_view queries) {
 static bool find_scale(measuring *m) {
   cpb_map_fit_options options;
   cpb_source source = cpb_source_from_view(m->all.of.base);
-  cpb_map_options found = {.size = sizeof found};
   cpb_map_fit_options_init(&options, sizeof options);
   if (cpb_map_fit(&source, &options, &m->map, NULL, m->all.of.exec, m->all.of.error) != CPB_OK) return false;
-  cpb_map_describe(m->map, &found);
   m->all.map = m->map;
-  m->all.s = found.s;
+  m->all.s = m->map->options.s;
   return true;
 }
 
@@ -244,7 +239,6 @@ static bool has_first_round(const measuring *m) {
 static bool prepare_first(measuring *m) {
   cpb_asking *of = &m->first.of;
   m->first = m->all;
-  m->first.kth = NULL;
   if (cpb_row_sample_draw(&m->first_rows, m->all.of.base, m->o.first, ~m->o.seed, &of->base, of->error) !=
       CPB_OK)
     return false;
@@ -388,7 +382,6 @@ static bool try_rounds(measuring *m) {
   return try_all(m, &m->all) && refine(m) && try_twice(m);
 }
 
-/* Repeats the chosen trial with other seeds of the engine. */
 static bool find_spread(measuring *m) {
   cpb_engine_facts *facts = &m->out->facts;
   const cpb_engine_trial *again = m->out->trials + facts->count;
@@ -419,11 +412,10 @@ static void conclude(measuring *m) {
 
 static bool hold_shares(measuring *m) {
   size_t n = m->all.of.queries.rows;
-  m->memory = malloc(2 * TRIALS * n * sizeof *m->memory);
-  if (m->memory == NULL) return cpb_fail_memory(m->all.of.error, "%zu shares", 2 * TRIALS * n) == CPB_OK;
   for (size_t i = 0; i < TRIALS; i++)
-    m->shares[i] = (query_shares){m->memory + 2 * i * n, m->memory + (2 * i + 1) * n};
-  return true;
+    m->shares[i] = (query_shares){cpb_memory_take(&m->memory, n, sizeof(double)),
+                                  cpb_memory_take(&m->memory, n, sizeof(double))};
+  return !m->memory.failed || cpb_fail_memory(m->all.of.error, "%zu shares", 2 * TRIALS * n) == CPB_OK;
 }
 
 static void state_facts(measuring *m) {
@@ -468,17 +460,6 @@ static cpb_status check_options(const cpb_engine_options *o, cpb_error *error) {
   return CPB_OK;
 }
 
-static void free_parts(measuring *m) {
-  free(m->out);
-  cpb_row_sample_free(&m->rows);
-  cpb_row_sample_free(&m->asking);
-  cpb_row_sample_free(&m->first_rows);
-  cpb_map_free(m->map);
-  free(m->all.kth);
-  free(m->first.kth);
-  free(m->memory);
-}
-
 cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_calls *engine,
                               const cpb_engine_options *options, cpb_engine_report **report,
                               const cpb_exec *exec, cpb_error *error) {
@@ -496,14 +477,19 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_
   m.all =
       (survey){.of = {.engine = engine, .metric = m.o.metric, .lenient = true, .exec = exec, .error = error},
                .k = m.o.k,
-               .candidates = m.o.candidates};
+               .candidates = m.o.candidates,
+               .memory = &m.memory};
   m.out = calloc(1, sizeof *m.out);
   if (m.out == NULL) return cpb_fail_memory(error, "a report");
   bool done = run(&m, base, queries);
-  if (done) {
+  if (done)
     *report = m.out;
-    m.out = NULL;
-  }
-  free_parts(&m);
+  else
+    free(m.out);
+  cpb_row_sample_free(&m.rows);
+  cpb_row_sample_free(&m.asking);
+  cpb_row_sample_free(&m.first_rows);
+  cpb_map_free(m.map);
+  cpb_memory_free(&m.memory);
   return done ? CPB_OK : error->status;
 }

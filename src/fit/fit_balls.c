@@ -19,7 +19,7 @@ typedef struct grouping {
   double *trial;             /* the same if a further centre were added: .. */
   const double *added;       /* .. this one */
   double *share;             /* of each group: the weight of its rows */
-  size_t *next;              /* of each group; of each row the group of the next step */
+  size_t *next;              /* of each row: the nearest centre; NULL: not needed */
   const cpb_exec *exec;
 } grouping;
 
@@ -83,29 +83,29 @@ static void choose_seeds(grouping *g, cpb_random *random) {
 
 /* ---- Lloyd's steps ---- */
 
-/* The squared distance of x to the nearest of these centres; *at is its number. */
-static double nearest_of(const double *x, const double *centers, size_t count, size_t d, size_t *at) {
-  const cpb_loops *loops = cpb_loops_here();
-  double least = INFINITY;
-  for (size_t k = 0; k < count; k++) {
-    double dist2 = loops->dist2(x, centers + k * d, d);
-    if (!(dist2 < least)) continue;
-    least = dist2;
-    *at = k;
-  }
-  return least;
-}
-
 static void assign_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
+  const cpb_loops *loops = cpb_loops_here();
   const grouping *g = arg;
-  for (size_t i = first; i < first + count; i++)
-    g->nearest[i] = nearest_of(row_of(g, i), g->centers, g->groups, g->d, &g->next[i]);
+  for (size_t i = first; i < first + count; i++) {
+    g->nearest[i] = INFINITY;
+    for (size_t k = 0; k < g->groups; k++) {
+      double dist2 = loops->dist2(row_of(g, i), g->centers + k * g->d, g->d);
+      if (!(dist2 < g->nearest[i])) continue;
+      g->nearest[i] = dist2;
+      if (g->next != NULL) g->next[i] = k;
+    }
+  }
+}
+
+/* The squared distance of each row to the nearest centre, and which it is. */
+static void find_nearest(grouping *g) {
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
 }
 
 /* Whether some row has changed its group. */
 static bool assign(grouping *g) {
-  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
+  find_nearest(g);
   bool changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
   memcpy(g->group, g->next, g->n * sizeof *g->next);
   return changed;
@@ -319,14 +319,6 @@ static cpb_status fit_groups(grouped *g, cpb_error *error) {
 
 /* ---- the common radius ---- */
 
-static void nearest_block(void *arg, size_t block, size_t first, size_t count) {
-  (void)block;
-  const grouped *g = arg;
-  size_t at;
-  for (size_t i = first; i < first + count; i++)
-    g->dist2[i] = nearest_of(g->sorted + i * g->d, g->balls->centers, g->balls->count, g->d, &at);
-}
-
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
  * is not on one. rows: nearest first */
 static double radius_of(const grouped *g, const cpb_ranked *rows) {
@@ -340,7 +332,13 @@ static double radius_of(const grouped *g, const cpb_ranked *rows) {
 }
 
 static cpb_status find_radius(grouped *g, cpb_error *error) {
-  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->balls->count * g->d), nearest_block, g}, g->exec);
+  find_nearest(&(grouping){.x = g->sorted,
+                           .n = g->n,
+                           .d = g->d,
+                           .groups = g->balls->count,
+                           .centers = g->balls->centers,
+                           .nearest = g->dist2,
+                           .exec = g->exec});
   cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};

@@ -11,7 +11,6 @@
 #include "loop/table.h"
 
 CPB_DEFAULTS(cpb_cosines_options, .size = sizeof(cpb_cosines_options), .sample = 500)
-static const cpb_cosines none = {.size = sizeof(cpb_cosines)};
 
 static void compare(cpb_cosines *c) {
   double a = cpb_mean(c->before, c->pairs), b = cpb_mean(c->after, c->pairs), aa = 0, ab = 0, bb = 0,
@@ -102,7 +101,7 @@ cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
                            const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
   cpb_cosines_options o = defaults;
-  cpb_cosines found = none;
+  cpb_cosines found = {.size = sizeof found};
   cpb_statistics *statistics = NULL;
   cpb_statistics_result facts;
   if (cosines == NULL) return cpb_fail_missing(error, "cosines");
@@ -111,7 +110,7 @@ cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
   if (status != CPB_OK) return status;
   cpb_statistics_fit_options gathering = {.sample = o.sample, .seed = o.seed, .skip_bad = o.skip_bad};
   found.s = o.s;
-  status = cpb_gather_columns(&passes, &gathering, &statistics, &facts, error);
+  status = cpb_gather(&passes, &gathering, CPB_GATHER_COLUMNS, &statistics, &facts, error);
   if (status == CPB_OK) status = find(&facts, &found, error);
   cpb_statistics_free(statistics);
   if (status == CPB_OK) {

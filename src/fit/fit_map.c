@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "capball/transform.h"
-#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "batch/ruler.h"
@@ -26,8 +25,13 @@ cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_stati
   options.norm_mean = facts->norm_mean;
   options.norm_median = facts->norm_median;
   options.norm_max = facts->norm_max;
-  cpb_status status = cpb_choose_scale(sample, center, &options, choice, exec, error);
-  if (status == CPB_OK) *s = cpb_choice_scale(*choice);
+  cpb_choice *chosen;
+  cpb_status status = cpb_choose_scale(sample, center, &options, &chosen, exec, error);
+  if (status == CPB_OK) *s = cpb_choice_scale(chosen);
+  if (choice != NULL)
+    *choice = chosen;
+  else
+    cpb_choice_free(chosen);
   return status;
 }
 
@@ -103,8 +107,8 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
   bool sampled = f->o.s == 0 && cpb_goal_is_sampled(f->o.goal);
   cpb_statistics_fit_options options = {
       .sample = sampled ? f->o.sample : 0, .seed = f->o.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
-  if (status == CPB_OK && f->p.norms) status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
+  cpb_gathering what = f->p.norms ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
+  cpb_status status = cpb_gather(&f->passes, &options, what, &f->statistics, &f->facts, error);
   f->report.rows = f->facts.rows;
   f->report.bad_rows = f->facts.nan_rows + f->facts.inf_rows;
   if (f->o.centring == CPB_CENTRE_MEAN) f->center = f->facts.mean;
@@ -114,8 +118,7 @@ static cpb_status find_statistics(fitting *f, cpb_error *error) {
 /* Chooses s from the statistics; with whitening the sample is transformed first, W(x-m). */
 static cpb_status choose(fitting *f, cpb_error *error) {
   cpb_view sample = f->facts.sample;
-  cpb_exec_part part;
-  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, 1);
+  const cpb_exec *exec = CPB_EXEC_PART(f->passes.exec, f->passes.to, 1);
   double *whitened = NULL;
   cpb_status status = CPB_OK;
   if (f->W != NULL) {
@@ -132,29 +135,21 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   return status;
 }
 
-static cpb_status scale_from_norms(fitting *f, cpb_norm_fit *norms, cpb_error *error) {
-  if (norms->sketch.count == 0) return cpb_fail_no_rows(error);
-  cpb_statistics_result facts = {.size = sizeof facts,
-                                 .norm_mean = cpb_norm_fit_mean(norms),
-                                 .norm_median = NAN,
-                                 .norm_max = norms->sketch.moments.high[0]};
-  cpb_status status = f->o.goal == CPB_GOAL_MEDIAN
-                          ? cpb_norm_fit_median(norms, &f->passes, NULL, &facts.norm_median, error)
-                          : CPB_OK;
-  cpb_choice *choice = NULL;
-  cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
-  if (status == CPB_OK)
-    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, &choice, &f->s, NULL, error);
-  cpb_choice_free(choice);
-  return status;
-}
-
 /* Chooses s from norms that the statistics do not have. */
 static cpb_status find_lengths(fitting *f, cpb_error *error) {
   cpb_norm_fit norms;
+  cpb_statistics_result facts = {.size = sizeof facts, .norm_median = NAN};
+  cpb_view none = {NULL, CPB_F32, 0, f->d, f->d};
   f->passes.skip_bad = f->o.skip_bad;
   cpb_status status = cpb_norm_fit_run(&norms, f->center, f->W, &f->passes, error);
-  if (status == CPB_OK) status = scale_from_norms(f, &norms, error);
+  if (status == CPB_OK && norms.sketch.count == 0) status = cpb_fail_no_rows(error);
+  if (status == CPB_OK && f->o.goal == CPB_GOAL_MEDIAN)
+    status = cpb_norm_fit_median(&norms, &f->passes, NULL, &facts.norm_median, error);
+  if (status == CPB_OK) {
+    facts.norm_mean = cpb_norm_fit_mean(&norms);
+    facts.norm_max = norms.sketch.moments.high[0];
+    status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &facts, none, NULL, NULL, &f->s, NULL, error);
+  }
   f->report.rows = norms.sketch.count;
   f->report.bad_rows = norms.nan_rows + norms.inf_rows;
   cpb_norm_fit_free(&norms);
@@ -213,82 +208,20 @@ static cpb_status fit_flat(fitting *f, cpb_map **map, cpb_error *error) {
   return status;
 }
 
-/* ---- directions ---- */
-
-typedef struct direction_pass {
-  size_t d;
-  cpb_column_sums whole, piece[CPB_PASS_SLOTS];
-  uint64_t count, bad, good_of[CPB_PASS_SLOTS];
-} direction_pass;
-
-/* Sums the rows divided by their norms. */
-static cpb_status look_directions(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
-  (void)error;
-  direction_pass *p = arg;
-  const cpb_loops *loops = cpb_loops_here();
-  cpb_ruler ruler = {.loops = loops, .x = slot->rows, .sign = 1};
-  cpb_column_sums *piece = &p->piece[slot->number];
-  size_t good = 0;
-  for (size_t i = 0; i < slot->rows.rows; i++) {
-    double norm, *u = slot->room + good * p->d;
-    int bad = cpb_ruler_length(&ruler, i, &norm);
-    if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
-    if (bad != 0) {
-      cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
-      continue;
-    }
-    for (size_t k = 0; k < p->d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;
-    good++;
-  }
-  p->good_of[slot->number] = good;
-  cpb_column_sums_clear(piece);
-  cpb_column_sums_add(piece, loops, cpb_rows(slot->room, CPB_F64, good, p->d));
-  return CPB_OK;
-}
-
-static cpb_status gather_directions(void *arg, const cpb_slot *slot, cpb_error *error) {
-  (void)error;
-  direction_pass *p = arg;
-  cpb_column_sums_merge(&p->whole, &p->piece[slot->number]);
-  p->count += p->good_of[slot->number];
-  p->bad += slot->rows.rows - p->good_of[slot->number];
-  return CPB_OK;
-}
-
-static cpb_status sum_directions(fitting *f, direction_pass *p, cpb_error *error) {
-  cpb_pass pass = {.arg = p, .per_row = p->d, .look = look_directions, .gather = gather_directions};
-  cpb_status status = cpb_column_sums_new(&p->whole, p->d, error);
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS && status == CPB_OK; slot++)
-    status = cpb_column_sums_new(&p->piece[slot], p->d, error);
-  f->passes.skip_bad = f->o.skip_bad;
-  if (status == CPB_OK) status = cpb_pass_run(&f->passes, &pass, error);
-  for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) cpb_column_sums_free(&p->piece[slot]);
-  return status;
-}
-
-static cpb_status map_toward(direction_pass *p, cpb_map **map, cpb_error *error) {
-  if (p->count == 0) return cpb_fail_no_rows(error);
-  double *mean = calloc(p->d, sizeof *mean);
-  if (mean == NULL) return cpb_fail_memory(error, "%zu columns", p->d);
-  for (size_t k = 0; k < p->d; k++) mean[k] = cpb_exact_mean(&p->whole.sum[k], p->count);
-  cpb_map_options options = {.size = sizeof options, .d = p->d - 1, .s = 1, .toward = mean};
-  cpb_status status = cpb_norm(mean, p->d) < 1e-12
-                          ? cpb_fail(error, CPB_WHY_NO_MEAN_DIRECTION, "rows",
-                                     "the directions cancel out: they have no mean direction")
-                          : cpb_map_new(&options, map, error);
-  free(mean);
-  return status;
-}
-
 static cpb_status fit_spherical(fitting *f, cpb_map **map, cpb_error *error) {
-  direction_pass p = {.d = f->d};
-  if (p.d < 2)
-    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions need at least 2 columns, got %zu", p.d);
-  cpb_status status = sum_directions(f, &p, error);
-  if (status == CPB_OK) status = map_toward(&p, map, error);
-  f->report.rows = p.count;
-  f->report.bad_rows = p.bad;
-  cpb_column_sums_free(&p.whole);
+  if (f->d < 2)
+    return cpb_fail(error, CPB_WHY_COLUMNS, "rows", "directions need at least 2 columns, got %zu", f->d);
+  cpb_statistics_fit_options gathering = {.skip_bad = f->o.skip_bad};
+  cpb_status status =
+      cpb_gather(&f->passes, &gathering, CPB_GATHER_DIRECTIONS, &f->statistics, &f->facts, error);
+  cpb_map_options options = {.size = sizeof options, .d = f->d - 1, .s = 1, .toward = f->facts.mean};
+  if (status == CPB_OK && cpb_norm(options.toward, f->d) < 1e-12)
+    status = cpb_fail(error, CPB_WHY_NO_MEAN_DIRECTION, "rows",
+                      "the directions cancel out: they have no mean direction");
+  if (status == CPB_OK) status = cpb_map_new(&options, map, error);
+  f->report.rows = f->facts.rows;
+  f->report.bad_rows = f->passes.rows - f->facts.rows;
+  cpb_statistics_free(f->statistics);
   return status;
 }
 
@@ -309,7 +242,7 @@ cpb_status cpb_map_fit(cpb_source *rows, const cpb_map_fit_options *options, cpb
   if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, passes_of(&f.o), exec, error);
   if (status != CPB_OK) return status;
   f.d = rows->cols;
-  if (f.o.columns == NULL) f.o.columns = cpb_source_names(rows);
+  if (f.o.columns == NULL) f.o.columns = rows->names;
   if (f.o.s == 0 && cpb_goal_is_sampled(f.o.goal)) f.passes.to = 0.5;
   status = f.o.spherical ? fit_spherical(&f, map, error) : fit_flat(&f, map, error);
   f.report.passes = f.passes.done;
@@ -383,11 +316,11 @@ cpb_status cpb_transform_fit(cpb_source *base, cpb_transform_kind kind, bool ski
   cpb_transform_options_init(&options, sizeof options);
   options.kind = kind;
   options.d = base->cols;
-  options.columns = cpb_source_names(base);
+  options.columns = base->names;
   if (facts.centred) {
     cpb_statistics_fit_options gathering = {.skip_bad = skip_bad};
     cpb_statistics_result found;
-    status = cpb_gather_columns(&passes, &gathering, &statistics, &found, error);
+    status = cpb_gather(&passes, &gathering, CPB_GATHER_COLUMNS, &statistics, &found, error);
     if (status == CPB_OK) options.center = found.mean;
   }
   if (status == CPB_OK && facts.bounded) status = find_largest(&passes, facts.name, &options, error);

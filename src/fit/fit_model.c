@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/column_names.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/sized.h"
 #include "loop/chunk.h"
 #include "learn/piece_rounds.h"
@@ -189,11 +187,9 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
     status = cpb_kernel_svdd(f->y, &f->model.kernel, &options, a, &f->model.norm2, &report, f->exec, error);
   } else
     status = cpb_svdd(f->y, &options, f->center, a, &report, f->exec, error);
-  if (status == CPB_OK) {
-    take_report(f, &report);
-    status = keep_support(f, a, error);
-  }
-  return status;
+  if (status != CPB_OK) return status;
+  take_report(f, &report);
+  return keep_support(f, a, error);
 }
 
 /* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
@@ -215,22 +211,14 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
   return whiten_rows(f, error);
 }
 
-static cpb_status find_balls(fitting *f, cpb_error *error) {
-  size_t *group = calloc(f->y.rows + 1, sizeof *group);
-  if (group == NULL) return no_memory(f, error);
-  cpb_exec_part whitening, balls;
-  cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
-  if (status == CPB_OK && f->o.whiten)
-    status = whiten_within(f, group, cpb_exec_part_of(&whitening, f->exec, 0, 0.1), error);
-  if (status == CPB_OK)
-    status = cpb_fit_balls(f->y, &f->o, group, &f->balls, cpb_exec_part_of(&balls, f->exec, 0.1, 1), error);
-  free(group);
-  return status;
-}
-
 static cpb_status fit_several(fitting *f, cpb_error *error) {
   cpb_balls *b = &f->balls;
-  cpb_status status = find_balls(f, error);
+  size_t *group = cpb_memory_take(&f->memory, f->y.rows, sizeof *group);
+  if (group == NULL) return no_memory(f, error);
+  cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
+  if (status == CPB_OK && f->o.whiten)
+    status = whiten_within(f, group, CPB_EXEC_PART(f->exec, 0, 0.1), error);
+  if (status == CPB_OK) status = cpb_fit_balls(f->y, &f->o, group, b, CPB_EXEC_PART(f->exec, 0.1, 1), error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
@@ -266,11 +254,10 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   cpb_error why = {0};
   double quantiles[QUANTILES];
   size_t count = 0;
-  cpb_exec_part part;
   cpb_source held = cpb_source_from_view(f->rows);
   cpb_status status =
       cpb_model_score_source(*model, f->rows.data != NULL ? &held : f->passes.source, &f->scores, &count,
-                             cpb_exec_part_of(&part, f->passes.exec, SOLVED, 1), &why);
+                             CPB_EXEC_PART(f->passes.exec, SOLVED, 1), &why);
   bool finite = f->o.weights == NULL; /* or the fit had refused them; of weight 0 they may be anything */
   if (status == CPB_EROW && finite) return CPB_OK;
   if (status != CPB_OK) return cpb_fail_again(error, &why);
@@ -310,8 +297,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
 }
 
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
-  cpb_exec_part part;
-  f->exec = cpb_exec_part_of(&part, f->passes.exec, stream ? 0 : HELD, SOLVED);
+  f->exec = CPB_EXEC_PART(f->passes.exec, stream ? 0 : HELD, SOLVED);
   cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
@@ -336,15 +322,6 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   return status == CPB_OK ? add_quantiles(f, model, error) : status;
 }
 
-static void clear(fitting *f) {
-  cpb_kept_source_free(&f->kept);
-  free(f->held);
-  free(f->W);
-  free(f->scores);
-  cpb_memory_free(&f->memory);
-  cpb_memory_free(&f->balls.memory);
-}
-
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                          cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error) {
   fitting f = {.count = 0};
@@ -359,10 +336,15 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
-  f.model.columns = f.o.columns != NULL ? f.o.columns : cpb_source_names(rows);
+  f.model.columns = f.o.columns != NULL ? f.o.columns : rows->names;
   f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
-  clear(&f);
+  cpb_kept_source_free(&f.kept);
+  free(f.held);
+  free(f.W);
+  free(f.scores);
+  cpb_memory_free(&f.memory);
+  cpb_memory_free(&f.balls.memory);
   if (status == CPB_OK)
     cpb_sized_give(report, &f.report, sizeof f.report);
   else {
@@ -374,62 +356,51 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
 
 /* ---- models from rounds over pieces ---- */
 
-static cpb_status model_of_pieces(cpb_model_options *o, const cpb_svdd_report *report, double *scores,
-                                  size_t count, cpb_model **model, cpb_error *error) {
-  double quantiles[QUANTILES];
-  model_take_report(o, report);
-  if (o->nu > 0) o->support = 0; /* the pieces have them */
-  cpb_status status = check_ball(o, error);
-  if (status != CPB_OK) return status;
-  if (count > 0) {
-    o->quantiles = quantiles;
-    o->quantile_count = model_quantiles(scores, count, quantiles);
-  }
-  return cpb_model_new(o, model, error);
-}
-
-cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
-                                      size_t count, cpb_model **model, cpb_error *error) {
-  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
+/* From one of the two. */
+static cpb_status model_of_rounds(const cpb_ball_rounds *ball, const cpb_svdd_rounds *svdd, uint64_t rows,
+                                  double *scores, size_t count, cpb_model **model, cpb_error *error) {
+  bool missing = ball == NULL && svdd == NULL;
+  if (missing || model == NULL) return cpb_fail_missing(error, missing ? "from" : "model");
   *model = NULL;
-  size_t d = from->d;
+  size_t d = ball != NULL ? ball->d : svdd->d;
+  double quantiles[QUANTILES];
   cpb_memory memory = {0};
   cpb_ball_report report = {.size = sizeof report};
+  cpb_svdd_report found = {.size = sizeof found};
   cpb_ball_out out = {.center = cpb_memory_zeros(&memory, d, sizeof(double)),
                       .rows = cpb_memory_zeros(&memory, d + 1, sizeof(uint64_t)),
                       .multipliers = cpb_memory_zeros(&memory, d + 1, sizeof(double))};
-  cpb_status status = memory.failed ? cpb_fail_memory(error, "a ball of %zu columns", d)
-                                    : cpb_ball_rounds_ball(from, &out, &report, error);
+  cpb_status status = memory.failed  ? cpb_fail_memory(error, "a ball of %zu columns", d)
+                      : ball != NULL ? cpb_ball_rounds_ball(ball, &out, &report, error)
+                                     : cpb_svdd_rounds_ball(svdd, out.center, &found, error);
+  if (ball != NULL) found = cpb_report_of_ball(&report);
   cpb_model_options o;
   cpb_model_options_init(&o, sizeof o);
+  model_take_report(&o, &found);
   o.d = d;
   o.rows = rows;
-  cpb_svdd_report found = cpb_report_of_ball(&report);
-  o.listed = report.support;
+  o.method = ball != NULL ? CPB_MODEL_BALL : CPB_MODEL_EXACT;
+  o.nu = ball != NULL ? 0 : svdd->options.nu;
+  o.listed = o.support; /* of an SVDD the pieces have them */
   o.center = out.center;
   o.support_rows = out.rows;
   o.multipliers = out.multipliers;
-  if (status == CPB_OK) status = model_of_pieces(&o, &found, scores, count, model, error);
+  if (status == CPB_OK) status = check_ball(&o, error);
+  if (status == CPB_OK && count > 0) {
+    o.quantiles = quantiles;
+    o.quantile_count = model_quantiles(scores, count, quantiles);
+  }
+  if (status == CPB_OK) status = cpb_model_new(&o, model, error);
   cpb_memory_free(&memory);
   return status;
 }
 
+cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                      size_t count, cpb_model **model, cpb_error *error) {
+  return model_of_rounds(from, NULL, rows, scores, count, model, error);
+}
+
 cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
                                       size_t count, cpb_model **model, cpb_error *error) {
-  if (from == NULL || model == NULL) return cpb_fail_missing(error, from == NULL ? "from" : "model");
-  *model = NULL;
-  cpb_model_options o;
-  cpb_svdd_report report = {.size = sizeof report};
-  cpb_model_options_init(&o, sizeof o);
-  double *center = calloc(from->d, sizeof *center);
-  if (center == NULL) return cpb_fail_memory(error, "%zu columns", from->d);
-  cpb_status status = cpb_svdd_rounds_ball(from, center, &report, error);
-  o.d = from->d;
-  o.rows = rows;
-  o.method = CPB_MODEL_EXACT;
-  o.nu = from->options.nu;
-  o.center = center;
-  if (status == CPB_OK) status = model_of_pieces(&o, &report, scores, count, model, error);
-  free(center);
-  return status;
+  return model_of_rounds(NULL, from, rows, scores, count, model, error);
 }

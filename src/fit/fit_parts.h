@@ -69,8 +69,8 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
 /* The element type of the blocks: wide integers are converted to doubles. */
 cpb_dtype cpb_pass_dtype(const cpb_source *source);
 
-/* Reports the first row with NaN or inf, for use in `look`. */
-void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault);
+/* A `look` that reports the first row with NaN or inf. */
+cpb_status cpb_meet_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error);
 
 /* All rows of a source in one view, f32 to i8; *owned is their memory, which the caller frees: NULL if the source
  * has them in memory and lends them. */
@@ -100,13 +100,12 @@ void cpb_kept_source_free(cpb_kept_source *kept);
 /* Mergeable statistics of a source, gathered by all threads: one piece per block; the merged result does not
  * depend on the order. */
 
-/* Pass 1 as part of a longer fit; sets *statistics, and the results so far. EINVAL when no row is left. */
-cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
-                              cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error);
+/* Pass 1 over the rows, the same and pass 2, or pass 1 over the rows divided by their norms. */
+typedef enum cpb_gathering { CPB_GATHER_COLUMNS, CPB_GATHER_NORMS, CPB_GATHER_DIRECTIONS } cpb_gathering;
 
-/* Pass 2. */
-cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
-                            cpb_error *error);
+/* As part of a longer fit; sets *statistics, and the results so far. EINVAL when no row is left. */
+cpb_status cpb_gather(cpb_passes *passes, const cpb_statistics_fit_options *options, cpb_gathering what,
+                      cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error);
 
 /* EINVAL when statistics hold no row; else their results. */
 cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts, cpb_error *error);
@@ -178,7 +177,7 @@ static inline bool cpb_scale_takes_norms(double s, cpb_goal goal) {
   return s == 0 && !cpb_goal_is_sampled(goal);
 }
 
-/* Chooses by the goal, from the norms of `facts` or the sample about `center`. Sets *choice, and s. */
+/* Chooses by the goal, from the norms of `facts` or the sample about `center`. Sets *choice, if not NULL, and s. */
 cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_statistics_result *facts,
                          cpb_view sample, const double *center, cpb_choice **choice, double *s,
                          const cpb_exec *exec, cpb_error *error);

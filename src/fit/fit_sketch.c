@@ -41,36 +41,22 @@ static void take_facts(fitting *f) {
   f->report.sample = f->facts.sample.rows;
 }
 
-static cpb_status gather(fitting *f, cpb_error *error) {
-  cpb_statistics_fit_options options = {
-      .sample = f->o.sample, .seed = f->training.seed, .skip_bad = f->o.skip_bad};
-  cpb_status status = cpb_gather_columns(&f->passes, &options, &f->statistics, &f->facts, error);
-  if (status == CPB_OK && takes_norms(&f->o))
-    status = cpb_gather_norms(&f->passes, f->statistics, &f->facts, error);
-  take_facts(f);
-  return status;
-}
-
 static cpb_status choose(fitting *f, cpb_error *error) {
-  cpb_choice *choice = NULL;
-  cpb_exec_part part;
-  const cpb_exec *exec = cpb_exec_part_of(&part, f->passes.exec, f->passes.to, f->passes.to + 0.1);
+  const cpb_exec *exec = CPB_EXEC_PART(f->passes.exec, f->passes.to, f->passes.to + 0.1);
   f->training.center = f->facts.mean;
   f->training.s = f->o.s;
   if (f->o.s != 0) return CPB_OK;
   cpb_status status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, f->facts.sample, f->facts.mean,
-                                    &choice, &f->training.s, exec, error);
-  cpb_choice_free(choice);
+                                    NULL, &f->training.s, exec, error);
   if (f->training.kind == CPB_SKETCH_PRINCIPAL) f->training.s *= 2; /* S is then nearly linear on most rows */
   return status;
 }
 
 static cpb_status train(fitting *f, cpb_sketch **sketch, cpb_error *error) {
-  cpb_exec_part part;
   cpb_status status = f->o.map == NULL ? choose(f, error) : CPB_OK;
   if (status != CPB_OK) return status;
   return cpb_sketch_train(f->facts.sample, &f->training, sketch, &f->report.training,
-                          cpb_exec_part_of(&part, f->passes.exec, f->passes.to + 0.1, 1), error);
+                          CPB_EXEC_PART(f->passes.exec, f->passes.to + 0.1, 1), error);
 }
 
 static cpb_status begin(fitting *f, const cpb_sketch_fit_options *options, cpb_sketch **sketch,
@@ -94,7 +80,11 @@ cpb_status cpb_sketch_fit(cpb_source *rows, const cpb_sketch_fit_options *option
   if (status != CPB_OK) return status;
   f.passes.to = 0.3;
   status = f.o.map != NULL ? take_map(&f, rows, error) : CPB_OK;
-  if (status == CPB_OK) status = gather(&f, error);
+  cpb_statistics_fit_options gathering = {
+      .sample = f.o.sample, .seed = f.training.seed, .skip_bad = f.o.skip_bad};
+  cpb_gathering what = takes_norms(&f.o) ? CPB_GATHER_NORMS : CPB_GATHER_COLUMNS;
+  if (status == CPB_OK) status = cpb_gather(&f.passes, &gathering, what, &f.statistics, &f.facts, error);
+  take_facts(&f);
   if (status == CPB_OK) status = train(&f, sketch, error);
   cpb_statistics_free(f.statistics);
   if (status == CPB_OK) cpb_sized_give(report, &f.report, sizeof f.report);

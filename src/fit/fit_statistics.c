@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "batch/ruler.h"
 #include "core/fail.h"
 #include "core/median.h"
 #include "core/rows.h"
@@ -11,18 +12,37 @@
 CPB_DEFAULTS(cpb_statistics_fit_options, .sample = 4096)
 
 typedef struct gathering {
+  cpb_gathering what;
   uint64_t first_id;
-  bool columns; /* pass 1: bad rows are reported as faults */
   cpb_statistics *whole;
   cpb_statistics *piece[CPB_PASS_SLOTS];
 } gathering;
 
+/* The rows divided by their norms; those without a direction are reported and left out. */
+static cpb_view directions_of(const cpb_slot *slot, cpb_first_fault *fault) {
+  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = slot->rows, .sign = 1};
+  size_t good = 0, d = slot->rows.cols;
+  for (size_t i = 0; i < slot->rows.rows; i++) {
+    double norm, *u = slot->room + good * d;
+    int bad = cpb_ruler_length(&ruler, i, &norm);
+    if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
+    if (bad != 0) {
+      cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
+      continue;
+    }
+    for (size_t k = 0; k < d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;
+    good++;
+  }
+  return cpb_rows(slot->room, CPB_F64, good, d);
+}
+
 static cpb_status look(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   const gathering *g = arg;
   cpb_statistics *piece = g->piece[slot->number];
-  cpb_status status = cpb_statistics_update(piece, slot->rows, g->first_id + slot->first, error);
-  if (status == CPB_OK && g->columns && cpb_statistics_bad_rows(piece) > 0) cpb_meet_faults(slot, fault);
-  return status;
+  cpb_view rows = g->what == CPB_GATHER_DIRECTIONS ? directions_of(slot, fault) : slot->rows;
+  cpb_status status = cpb_statistics_update(piece, rows, g->first_id + slot->first, error);
+  if (status != CPB_OK || cpb_statistics_bad_rows(piece) == 0) return status;
+  return cpb_meet_faults(NULL, slot, fault, error);
 }
 
 static cpb_status gather(void *arg, const cpb_slot *slot, cpb_error *error) {
@@ -44,10 +64,11 @@ static cpb_status make_pieces(gathering *g, cpb_error *error) {
   return status;
 }
 
-static cpb_status run(cpb_passes *passes, cpb_statistics *whole, uint64_t first_id, bool columns,
+static cpb_status run(cpb_passes *passes, cpb_statistics *whole, uint64_t first_id, cpb_gathering what,
                       cpb_error *error) {
-  gathering g = {.first_id = first_id, .columns = columns, .whole = whole};
+  gathering g = {.what = what, .first_id = first_id, .whole = whole};
   cpb_pass pass = {.arg = &g, .block_bytes = (size_t)1 << 20, .look = look, .gather = gather};
+  if (what == CPB_GATHER_DIRECTIONS) pass.per_row = passes->source->cols;
   cpb_status status = make_pieces(&g, error);
   if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
   for (size_t slot = 0; slot < CPB_PASS_SLOTS; slot++) cpb_statistics_free(g.piece[slot]);
@@ -69,35 +90,37 @@ cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cp
 }
 
 static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
-                                 cpb_statistics **statistics, cpb_error *error) {
+                                 cpb_gathering what, cpb_statistics **statistics, cpb_error *error) {
   cpb_statistics_options of;
   cpb_statistics_options_init(&of, sizeof of);
   of.d = passes->source->cols;
-  of.dtype = cpb_pass_dtype(passes->source);
+  of.dtype = what == CPB_GATHER_DIRECTIONS ? CPB_F64 : cpb_pass_dtype(passes->source);
   of.seed = options->seed;
   of.sample = options->sample;
   cpb_status status = cpb_statistics_new(&of, statistics, error);
   if (status != CPB_OK) return status;
   passes->skip_bad = options->skip_bad;
-  status = run(passes, *statistics, options->first_id, true, error);
+  status = run(passes, *statistics, options->first_id, what, error);
   if (status == CPB_OK) return CPB_OK;
   cpb_statistics_free(*statistics);
   *statistics = NULL;
   return status;
 }
 
-cpb_status cpb_gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,
-                              cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
-  cpb_status status = gather_columns(passes, options, statistics, error);
-  return status == CPB_OK ? cpb_gathered(*statistics, facts, error) : status;
-}
-
-cpb_status cpb_gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
-                            cpb_error *error) {
+static cpb_status gather_norms(cpb_passes *passes, cpb_statistics *statistics, cpb_statistics_result *facts,
+                               cpb_error *error) {
   cpb_status status = cpb_gathered(statistics, facts, error);
   if (status == CPB_OK && !facts->norms) status = cpb_statistics_begin_norms(statistics, error);
-  if (status == CPB_OK) status = run(passes, statistics, 0, false, error);
+  if (status == CPB_OK) status = run(passes, statistics, 0, CPB_GATHER_NORMS, error);
   return status == CPB_OK ? cpb_gathered(statistics, facts, error) : status;
+}
+
+cpb_status cpb_gather(cpb_passes *passes, const cpb_statistics_fit_options *options, cpb_gathering what,
+                      cpb_statistics **statistics, cpb_statistics_result *facts, cpb_error *error) {
+  cpb_status status = gather_columns(passes, options, what, statistics, error);
+  if (status != CPB_OK) return status;
+  return what == CPB_GATHER_NORMS ? gather_norms(passes, *statistics, facts, error)
+                                  : cpb_gathered(*statistics, facts, error);
 }
 
 cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
@@ -108,7 +131,7 @@ cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options
   *statistics = NULL;
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "statistics fit options", error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, rows, 1, exec, error);
-  return status == CPB_OK ? gather_columns(&passes, &o, statistics, error) : status;
+  return status == CPB_OK ? gather_columns(&passes, &o, CPB_GATHER_COLUMNS, statistics, error) : status;
 }
 
 cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows, const cpb_exec *exec,
@@ -123,7 +146,7 @@ cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows
   cpb_statistics_describe(statistics, &of);
   status = cpb_check_source_cols(rows, "rows", of.d, error);
   if (status != CPB_OK) return status;
-  return cpb_gather_norms(&passes, statistics, &facts, error);
+  return gather_norms(&passes, statistics, &facts, error);
 }
 
 /* Statistics of each column of a source. */

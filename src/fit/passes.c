@@ -5,7 +5,6 @@
 
 #include "batch/row_state.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/rows.h"
 
 static bool is_wide(cpb_dtype dtype) { return dtype == CPB_I32 || dtype == CPB_I64; }
@@ -53,38 +52,30 @@ typedef struct wave {
   double *wide; /* space for the blocks of a wave as doubles, if they must be converted */
   cpb_first_fault fault;
   cpb_slot slots[CPB_PASS_SLOTS];
-  cpb_status status[CPB_PASS_SLOTS];
-  cpb_error errors[CPB_PASS_SLOTS];
 } wave;
 
-static void look_at_block(void *arg, size_t number, size_t first, size_t count) {
+static cpb_status look_at_block(void *arg, size_t number, cpb_error *error) {
   wave *w = arg;
   cpb_slot *slot = &w->slots[number];
-  slot->rows = cpb_view_slice(w->rows, first, count);
+  size_t first = number * w->per_block, left = w->rows.rows - first;
+  slot->rows = cpb_view_slice(w->rows, first, left < w->per_block ? left : w->per_block);
   slot->first = w->first + first;
   if (w->wide != NULL) {
     double *to = w->wide + first * slot->rows.cols;
     cpb_view_widen(slot->rows, to);
-    slot->rows = cpb_rows(to, CPB_F64, count, slot->rows.cols);
+    slot->rows = cpb_rows(to, CPB_F64, slot->rows.rows, slot->rows.cols);
   }
-  w->status[number] =
-      w->pass->look == NULL ? CPB_OK : w->pass->look(w->pass->arg, slot, &w->fault, &w->errors[number]);
-}
-
-static cpb_status gather_blocks(wave *w, size_t count, cpb_error *error) {
-  cpb_status status = CPB_OK;
-  for (size_t i = 0; i < count && status == CPB_OK; i++)
-    status = w->status[i] != CPB_OK ? cpb_fail_again(error, &w->errors[i])
-                                    : w->pass->gather(w->pass->arg, &w->slots[i], error);
-  return status;
+  return w->pass->look == NULL ? CPB_OK : w->pass->look(w->pass->arg, slot, &w->fault, error);
 }
 
 static cpb_status run_wave(const cpb_passes *passes, wave *w, cpb_error *error) {
-  cpb_blocks blocks = {w->rows.rows, w->per_block, look_at_block, w};
-  cpb_first_fault_init(&w->fault);
-  cpb_blocks_run(&blocks, passes->exec);
-  cpb_status status = passes->skip_bad ? CPB_OK : cpb_first_fault_report(&w->fault, passes->name, error);
-  return status == CPB_OK ? gather_blocks(w, cpb_blocks_count(&blocks), error) : status;
+  size_t blocks = (w->rows.rows + w->per_block - 1) / w->per_block;
+  cpb_status status = cpb_exec_try(passes->exec, blocks, look_at_block, w, error);
+  cpb_status fault = passes->skip_bad ? CPB_OK : cpb_first_fault_report(&w->fault, passes->name, error);
+  if (fault != CPB_OK) return fault;
+  for (size_t i = 0; i < blocks && status == CPB_OK; i++)
+    status = w->pass->gather(w->pass->arg, &w->slots[i], error);
+  return status;
 }
 
 static cpb_status tell(const cpb_passes *passes, uint64_t read, cpb_error *error) {
@@ -94,17 +85,15 @@ static cpb_status tell(const cpb_passes *passes, uint64_t read, cpb_error *error
                        error);
 }
 
-static cpb_status check_block(const cpb_source *source, cpb_view block, cpb_error *error) {
+static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
+                            cpb_error *error) {
+  const cpb_source *source = passes->source;
+  cpb_view as_floats = block;
+  as_floats.dtype = as_law(block.dtype);
   if (block.dtype != source->dtype)
     return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "dtype", "a block of the source is %s, the source said %s",
                     cpb_dtype_name(block.dtype), cpb_dtype_name(source->dtype));
-  block.dtype = as_law(block.dtype);
-  return cpb_check_view(block, "a block of the source", source->cols, error);
-}
-
-static cpb_status run_block(const cpb_passes *passes, wave *w, cpb_view block, uint64_t read,
-                            cpb_error *error) {
-  cpb_status status = check_block(passes->source, block, error);
+  cpb_status status = cpb_check_view(as_floats, "a block of the source", source->cols, error);
   for (size_t first = 0, most = w->per_block * CPB_PASS_SLOTS; first < block.rows && status == CPB_OK;
        first += most) {
     w->rows = cpb_view_slice(block, first, block.rows - first < most ? block.rows - first : most);
@@ -153,13 +142,15 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
   return tell(passes, 0, error);
 }
 
-void cpb_meet_faults(const cpb_slot *slot, cpb_first_fault *fault) {
+cpb_status cpb_meet_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+  (void)arg, (void)error;
   const cpb_loops *loops = cpb_loops_here();
   int bad = 0;
   for (size_t i = 0; i < slot->rows.rows && bad == 0; i++) {
     bad = cpb_row_fault(loops, slot->rows, i);
     if (bad != 0) cpb_first_fault_meet(fault, (size_t)(slot->first + i), (cpb_fault)bad);
   }
+  return CPB_OK;
 }
 
 /* ---- all rows at once ---- */

@@ -6,18 +6,8 @@
 
 #include "core/fail.h"
 #include "geometry/regions.h"
-#include "loop/chunk.h"
+#include "learn/distances.h"
 #include "scale/covariance_parts.h"
-
-/* z = x_i - center of one row, any dtype. */
-static void centred_row(const cpb_loops *loops, cpb_view rows, size_t i, const double *center, double *z) {
-  double buffer[CPB_CHUNK];
-  for (size_t offset = 0; offset < rows.cols; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(rows.cols, offset);
-    const double *x = cpb_row_chunk(loops, rows, i, offset, count, buffer);
-    loops->axpby(1, x, center == NULL ? 0 : -1, center == NULL ? x : center + offset, z + offset, count);
-  }
-}
 
 /* ---- transforming rows by W ---- */
 
@@ -33,7 +23,7 @@ void cpb_whitened_norms(const double *W, cpb_view rows, const double *center, do
   for (size_t first = 0; first < rows.rows; first += GROUP) {
     size_t count = rows.rows - first < GROUP ? rows.rows - first : GROUP;
     for (size_t i = 0; i < count; i++) {
-      centred_row(loops, rows, first + i, center, scratch + i * d);
+      cpb_row_about(loops, rows, 0, first + i, center, scratch + i * d);
       norms[first + i] = 0;
     }
     for (size_t k = 0; k < d; k++)
@@ -57,7 +47,7 @@ static void whiten_block(void *arg, size_t block, size_t first, size_t count) {
   const cpb_loops *loops = cpb_loops_here();
   double *x = job->scratch + block * job->d;
   for (size_t i = first; i < first + count; i++) {
-    centred_row(loops, job->rows, i, job->center, x);
+    cpb_row_about(loops, job->rows, 0, i, job->center, x);
     for (size_t k = 0; k < job->d; k++) job->z[i * job->d + k] = loops->dot(job->W + k * job->d, x, k + 1);
   }
 }
@@ -85,12 +75,6 @@ typedef struct covariance_pass {
   const cpb_exec *exec;
 } covariance_pass;
 
-static cpb_status look_covariance(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
-  (void)arg, (void)error;
-  cpb_meet_faults(slot, fault);
-  return CPB_OK;
-}
-
 static cpb_status gather_covariance(void *arg, const cpb_slot *slot, cpb_error *error) {
   const covariance_pass *p = arg;
   return cpb_covariance_update(p->covariance, slot->rows, p->exec, error);
@@ -99,7 +83,7 @@ static cpb_status gather_covariance(void *arg, const cpb_slot *slot, cpb_error *
 static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *rows, cpb_error *error) {
   covariance_pass p = {.exec = passes->exec};
   cpb_pass pass = {
-      .arg = &p, .block_bytes = (size_t)1 << 20, .look = look_covariance, .gather = gather_covariance};
+      .arg = &p, .block_bytes = (size_t)1 << 20, .look = cpb_meet_faults, .gather = gather_covariance};
   cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
   if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
   if (status == CPB_OK) {
@@ -110,30 +94,22 @@ static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *
   return status;
 }
 
-/* The mean of rows by weights; the weight of all. */
-static double weighted_mean(cpb_view rows, const double *weights, double *mean, double *z) {
-  const cpb_loops *loops = cpb_loops_here();
-  double all = 0;
-  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
-  for (size_t i = 0; i < rows.rows; i++) {
-    if (!(weights[i] > 0)) continue;
-    centred_row(loops, rows, i, NULL, z);
-    loops->axpby(weights[i] / all, z, 1, mean, mean, rows.cols);
-  }
-  return all;
-}
-
 /* sum w (x-m)(x-m)^T / sum w; *count is how many rows weigh something. */
 static cpb_status find_weighted_covariance(cpb_view rows, const double *weights, double *matrix,
                                            uint64_t *count, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = rows.cols;
-  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d;
+  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d, all = 0;
   if (mean == NULL) return cpb_fail_memory(error, "%zu numbers", 2 * d);
-  double all = weighted_mean(rows, weights, mean, z);
+  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
   for (size_t i = 0; i < rows.rows; i++) {
     if (!(weights[i] > 0)) continue;
-    centred_row(loops, rows, i, mean, z);
+    cpb_row_widen(rows, i, z);
+    loops->axpby(weights[i] / all, z, 1, mean, mean, d);
+  }
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    cpb_row_about(loops, rows, 0, i, mean, z);
     for (size_t j = 0; j < d; j++)
       loops->axpby(weights[i] / all * z[j], z, 1, matrix + j * d, matrix + j * d, j + 1);
     ++*count;
@@ -186,16 +162,6 @@ static void invert_factor(const double *U, size_t d, double *W) {
   }
 }
 
-static cpb_status factor(const double *covariance, size_t d, double *U, double *W, cpb_error *error) {
-  cpb_status status = cpb_whitening_from_metric(covariance, d, U, error);
-  /* U_ii^2 is the part of column i's variance that the columns before it leave. */
-  for (size_t i = 0; i < d && status == CPB_OK; i++)
-    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i])
-      status = refuse_column(i, "depends linearly on the columns before it", error);
-  if (status == CPB_OK) invert_factor(U, d, W);
-  return status;
-}
-
 /* Divides every column by its standard deviation, if that is wanted, except one that does not vary; W is to be
  * multiplied by the factors. */
 static void standardize(double *covariance, size_t d, bool wanted, double *factors) {
@@ -214,7 +180,13 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
                     "%llu rows do not determine the covariance of %zu columns (more than %zu do): "
                     "give a ridge, such as 1e-6, or do not whiten",
                     (unsigned long long)rows, d, d);
-  return factor(covariance, d, U, W, error);
+  status = cpb_whitening_from_metric(covariance, d, U, error);
+  /* U_ii^2 is the part of column i's variance that the columns before it leave. */
+  for (size_t i = 0; i < d && status == CPB_OK; i++)
+    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i])
+      status = refuse_column(i, "depends linearly on the columns before it", error);
+  if (status == CPB_OK) invert_factor(U, d, W);
+  return status;
 }
 
 cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error) {

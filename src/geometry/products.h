@@ -2,8 +2,8 @@
  * blocks.
  *
  * Errors are in u = 2^-53, for arguments each accurate to 1u, lengths and s within 1e-150 .. 1e150. Where a
- * difference of the arguments loses digits, the bound names what it loses against; no other form of the same
- * arguments does better. */
+ * difference of the arguments loses digits, the bound names the term that dominates the cancellation; that error is
+ * inherent in the arguments. */
 #ifndef CPB_GEOMETRY_PRODUCTS_H
 #define CPB_GEOMETRY_PRODUCTS_H
 

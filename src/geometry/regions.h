@@ -15,10 +15,9 @@ const char *cpb_region_kind_name(cpb_region_kind kind);
 /** The image of a cap under the pole v = (u,w), w != 0: an ellipsoid of revolution about u.   T5
  *    c = s(p'+b u)/a, semi-axis r = s sigma/|a| across u and along = |w| r
  *  cap     complete for this v
- *    half-space (a = 0): the normal p'-(p0/w)u and the offset -s p0/w, divided by its length
- *  region  region->c and region->axis are the caller's, d coordinates each; kinds as in T3.
- *          For u = 0 the region is round: axis is set to NULL, as it is for every kind that has no
- *          axes.
+ *  v       NULL: e, which is T3
+ *  region  region->c and, unless v is NULL, region->axis are the caller's, d coordinates each; kinds as in T3.
+ *          axis is set to NULL for a round region (u = 0) and for kinds without axes.
  *  r and along keep every digit; c is known to u s/|a|, because p holds pole and centre in the same
  *  coordinates. EINVAL unless |v| = 1 within 1e-9. */
 cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
@@ -26,9 +25,7 @@ cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, 
 
 /** The cap of a region under a *given* pole v. EINVAL unless its metric is the pole's: a half-space,
  *  or axis parallel to u and along/r = |w| within 1e-9 (round for u = 0).                     T5
- *    z = c-su, t = [z, -<z,u>/w], then T3 for the ball (t, r) in the hyperplane orthogonal to v
- *    half-space: p = (s n - h u, -h w)/D, b = (h - s<n,u>)/D, D the length
- *    empty and everything: p = v, b = +-1 */
+ *    z = c-su, t = [z, -<z,u>/w], then T3 for the ball (t, r) in the hyperplane orthogonal to v */
 cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
                                  cpb_error *error);
 
@@ -86,8 +83,6 @@ static inline double cpb_lift_toward(const cpb_lift *lift, double t) {
 
 /* EINVAL unless the cap is not NULL, is finite and consistent: |p| = 1 and sigma^2 = 1-b^2 within 1e-6. */
 cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error);
-/* The same, and a = b+<p,v>; v NULL: e. */
-cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error);
 
 /* EINVAL unless the region is not NULL and what its kind needs is finite and in its domain. */
 cpb_status cpb_check_region(const cpb_region *region, cpb_error *error);
@@ -103,21 +98,14 @@ cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_erro
 cpb_status cpb_cap_by_whitening(const cpb_region *region, const double *m, double s, double *scratch,
                                 cpb_cap *cap, cpb_error *error);
 
-/* The kind of region a complete cap is. */
-cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap);
-
 static inline void cpb_cap_set(cpb_cap *cap, double b, double sigma, double a) {
   cap->b = b;
   cap->sigma = sigma;
   cap->a = a;
 }
 
-/* The cap of EMPTY (b = 2) or EVERYTHING (b = -2) under the pole v, NULL for e: no point of the sphere is on its
- * boundary, so scores have one sign. */
-void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v);
-
-/* A region without a metric of its own: round, with c = 0 and r = 0. */
-void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d);
+/* T3 and T5 in one, for a region, a scale and a pole v that have been checked; v NULL: e. */
+cpb_status cpb_cap_under(const cpb_region *region, double s, const double *v, cpb_cap *cap, cpb_error *error);
 
 /* EINVAL when c or r left the range of double. */
 cpb_status cpb_check_result(const cpb_region *region, double s, double a, cpb_error *error);

@@ -4,6 +4,7 @@
 #include "core/elementary.h"
 #include "core/fail.h"
 #include "geometry/regions.h"
+#include "geometry/t2_pole.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {
   static const char *const names[] = {
@@ -35,9 +36,9 @@ cpb_status cpb_check_cap(const cpb_cap *cap, cpb_error *error) {
   return cpb_fail(error, CPB_WHY_DOMAIN, "cap", "cap's p must have length 1, got |p| = %.17g", length);
 }
 
-cpb_status cpb_check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error) {
-  cpb_status status = cpb_check_cap(cap, error);
-  if (status != CPB_OK || !(fabs(cap->b) <= 1)) return status;
+/* EINVAL unless a = b+<p,v>. */
+static cpb_status check_cap_under(const cpb_cap *cap, const double *v, cpb_error *error) {
+  if (!(fabs(cap->b) <= 1)) return CPB_OK;
   double along = v == NULL ? cap->p[cap->d] : cpb_dot_from(0, cap->p, v, cap->d + 1);
   if (fabs(cap->a - (cap->b + along)) <= 1e-6) return CPB_OK;
   return cpb_fail(error, CPB_WHY_CAP_INCOMPLETE, "cap", "cap's a = %.17g is not b+<p,v> = %.17g%+.17g",
@@ -71,7 +72,7 @@ cpb_status cpb_check_region(const cpb_region *region, cpb_error *error) {
   return status;
 }
 
-cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap) {
+static cpb_region_kind kind_of_cap(const cpb_cap *cap) {
   bool closed = cap->sigma == 0; /* b = +-1 exactly; a small ball has b rounded to 1, but sigma > 0 */
   if (cap->b > 1 || (closed && cap->b > 0)) return CPB_EMPTY;
   if (cap->b < -1 || (closed && cap->a == 0)) return CPB_EVERYTHING;
@@ -79,7 +80,8 @@ cpb_region_kind cpb_kind_of_cap(const cpb_cap *cap) {
   return cap->a > 0 ? CPB_BALL : cap->a < 0 ? CPB_COMPLEMENT : CPB_HALFSPACE;
 }
 
-void cpb_region_clear(cpb_region *region, cpb_region_kind kind, size_t d) {
+/* A region without a metric of its own: round, with c = 0 and r = 0. */
+static void clear_region(cpb_region *region, cpb_region_kind kind, size_t d) {
   region->kind = kind;
   region->d = d;
   for (size_t i = 0; i < d; i++) region->c[i] = 0;
@@ -141,20 +143,29 @@ cpb_status cpb_lift_ball(cpb_squares center, double r, double s, cpb_lift *lift,
                   cpb_squares_root(&center, 0), r, s);
 }
 
-void cpb_cap_constant(cpb_cap *cap, cpb_region_kind kind, const double *v) {
-  double b = kind == CPB_EMPTY ? 2 : -2;
+/* EMPTY (b = 2) or EVERYTHING (b = -2): no point of the sphere is on the boundary, so scores have one sign. */
+static void cap_of_constant(double b, const double *v, cpb_cap *cap) {
   for (size_t i = 0; i <= cap->d; i++) cap->p[i] = v != NULL ? v[i] : i == cap->d ? 1 : 0;
   cpb_cap_set(cap, b, 0, b + 1);
 }
 
-/* sign = 1: the ball (c, r); sign = -1: its complement, for r = 0 everything but c. */
-static cpb_status cap_of_ball(const double *c, double r, double s, double sign, cpb_cap *cap,
-                              cpb_error *error) {
+/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, orthogonal to v; t is built in the memory of p.
+ * sign = -1: its complement, for r = 0 everything but c. */
+static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
+                              cpb_cap *cap, cpb_error *error) {
+  size_t d = region->d;
+  for (size_t i = 0; i < d; i++) cap->p[i] = v == NULL ? region->c[i] : fma(-s, v[i], region->c[i]);
+  cap->p[d] = v == NULL ? 0 : -cpb_dot_from(0, cap->p, v, d) / v[d];
+  if (v != NULL && !cpb_all_finite(cap->p, d + 1))
+    return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
+                    "the region is too far from the scale s = %g and the pole's w = %g", s, v[d]);
   cpb_lift lift;
-  cpb_status status = cpb_lift_ball(cpb_squares_of(c, cap->d), r, s, &lift, error);
+  cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
   if (status != CPB_OK) return status;
-  for (size_t i = 0; i < cap->d; i++) cap->p[i] = sign * cpb_lift_toward(&lift, c[i]);
-  cap->p[cap->d] = sign * lift.p0;
+  for (size_t i = 0; i <= d; i++) {
+    double toward = cpb_lift_toward(&lift, cap->p[i]);
+    cap->p[i] = sign * (v != NULL ? fma(lift.p0, v[i], toward) : i < d ? toward : lift.p0);
+  }
   cpb_cap_set(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
   return CPB_OK;
 }
@@ -183,42 +194,66 @@ cpb_status cpb_cap_from_region(const cpb_region *region, double s, cpb_cap *cap,
     return cpb_fail(error, CPB_WHY_REGION_METRIC, "region",
                     "region has %s: T3 takes round ones, see T5 and T6",
                     region->W != NULL ? "a whitening W" : "an axis");
+  return cpb_cap_under(region, s, NULL, cap, error);
+}
+
+cpb_status cpb_cap_under(const cpb_region *region, double s, const double *v, cpb_cap *cap,
+                         cpb_error *error) {
   if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   cap->d = region->d;
   switch (region->kind) {
-  case CPB_BALL: return cap_of_ball(region->c, region->r, s, 1, cap, error);
-  case CPB_COMPLEMENT: return cap_of_ball(region->c, region->r, s, -1, cap, error);
-  case CPB_PUNCTURED: return cap_of_ball(region->c, 0, s, -1, cap, error);
+  case CPB_BALL: return cap_of_ball(region, region->r, 1, s, v, cap, error);
+  case CPB_COMPLEMENT: return cap_of_ball(region, region->r, -1, s, v, cap, error);
+  case CPB_PUNCTURED: return cap_of_ball(region, 0, -1, s, v, cap, error);
   case CPB_HALFSPACE: return cap_of_halfspace(region->c, region->r, s, cap, error);
-  case CPB_EMPTY:
-  case CPB_EVERYTHING: break;
+  case CPB_EMPTY: cap_of_constant(2, v, cap); break;
+  case CPB_EVERYTHING: cap_of_constant(-2, v, cap); break;
   }
-  cpb_cap_constant(cap, region->kind, NULL);
   return CPB_OK;
 }
 
-static void halfspace_of_cap(const cpb_cap *cap, double s, cpb_region *region) {
-  double across = cpb_norm(cap->p, cap->d);
-  for (size_t i = 0; i < cap->d; i++) region->c[i] = cap->p[i] / across;
-  region->r = cpb_ratio_times(cpb_ratio_of(s, across), cap->b);
+/* <p,H> > 0 with H = [x, (s-<x,u>)/w]: the normal p' - (p0/w) u and the offset -s p0/w, for v = e sb. */
+static void halfspace_of_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region) {
+  size_t d = cap->d;
+  double slope = v == NULL ? -cap->b : cap->p[d] / v[d];
+  for (size_t i = 0; i < d; i++) region->c[i] = v == NULL ? cap->p[i] : fma(-slope, v[i], cap->p[i]);
+  double length = cpb_norm(region->c, d);
+  for (size_t i = 0; i < d; i++) region->c[i] /= length;
+  region->r = region->along = cpb_ratio_times(cpb_ratio_of(-s, length), slope);
+}
+
+cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
+                                 cpb_error *error) {
+  cpb_status status = cpb_check_scale(s, error);
+  if (status == CPB_OK) status = cpb_check_cap(cap, error);
+  if (status == CPB_OK && v != NULL) status = cpb_check_pole(cap->d, v, error);
+  if (status == CPB_OK) status = check_cap_under(cap, v, error);
+  if (status != CPB_OK) return status;
+  if (region == NULL || region->c == NULL || (v != NULL && region->axis == NULL))
+    return cpb_fail_missing(error, region == NULL      ? "region"
+                                   : region->c == NULL ? "region->c"
+                                                       : "region->axis");
+  size_t d = cap->d;
+  double *axis = region->axis, tilt = v == NULL ? 0 : cpb_norm(v, d);
+  cpb_region_kind kind = kind_of_cap(cap);
+  clear_region(region, kind, d);
+  if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;
+  if (kind == CPB_HALFSPACE) {
+    halfspace_of_cap(cap, s, v, region);
+    return cpb_check_result(region, s, cap->a, error);
+  }
+  cpb_ratio ratio = cpb_ratio_of(s, cap->a);
+  for (size_t i = 0; i < d; i++)
+    region->c[i] = cpb_ratio_times(ratio, v == NULL ? cap->p[i] : fma(cap->b, v[i], cap->p[i]));
+  region->r = fabs(cpb_ratio_times(ratio, cap->sigma));
+  region->along = tilt > 0 ? fabs(v[d]) * region->r : region->r;
+  if (tilt > 0 && kind != CPB_PUNCTURED) {
+    for (size_t i = 0; i < d; i++) axis[i] = v[i] / tilt;
+    region->axis = axis;
+  }
+  return cpb_check_result(region, s, cap->a, error);
 }
 
 cpb_status cpb_region_from_cap(const cpb_cap *cap, double s, cpb_region *region, cpb_error *error) {
-  cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_cap_under(cap, NULL, error);
-  if (status != CPB_OK) return status;
-  if (region == NULL || region->c == NULL)
-    return cpb_fail_missing(error, region == NULL ? "region" : "region->c");
-  cpb_region_kind kind = cpb_kind_of_cap(cap);
-  cpb_region_clear(region, kind, cap->d);
-  if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;
-  if (kind == CPB_HALFSPACE) {
-    halfspace_of_cap(cap, s, region);
-  } else {
-    cpb_ratio ratio = cpb_ratio_of(s, cap->a);
-    for (size_t i = 0; i < cap->d; i++) region->c[i] = cpb_ratio_times(ratio, cap->p[i]);
-    region->r = fabs(cpb_ratio_times(ratio, cap->sigma));
-  }
-  region->along = region->r;
-  return cpb_check_result(region, s, cap->a, error);
+  return cpb_spheroid_from_cap(cap, s, NULL, region, error);
 }

@@ -16,47 +16,6 @@ cpb_status cpb_check_axis(const double *axis, size_t d, double *length, cpb_erro
   return cpb_fail_domain(error, "axis", *length, "axis must have length 1");
 }
 
-/* <p,H> > 0 with H = [x, (s-<x,u>)/w]: the normal p' - (p0/w) u and the offset -s p0/w. */
-static void halfspace_of_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region) {
-  size_t d = cap->d;
-  double slope = cap->p[d] / v[d];
-  for (size_t i = 0; i < d; i++) region->c[i] = fma(-slope, v[i], cap->p[i]);
-  double length = cpb_norm(region->c, d);
-  for (size_t i = 0; i < d; i++) region->c[i] /= length;
-  region->r = region->along = cpb_ratio_times(cpb_ratio_of(-s, length), slope);
-}
-
-cpb_status cpb_spheroid_from_cap(const cpb_cap *cap, double s, const double *v, cpb_region *region,
-                                 cpb_error *error) {
-  cpb_status status = cpb_check_scale(s, error);
-  if (status == CPB_OK) status = cpb_check_cap(cap, error);
-  if (status == CPB_OK) status = cpb_check_pole(cap->d, v, error);
-  if (status == CPB_OK) status = cpb_check_cap_under(cap, v, error);
-  if (status != CPB_OK) return status;
-  if (region == NULL || region->c == NULL || region->axis == NULL)
-    return cpb_fail_missing(error, region == NULL      ? "region"
-                                   : region->c == NULL ? "region->c"
-                                                       : "region->axis");
-  size_t d = cap->d;
-  double *axis = region->axis, tilt = cpb_norm(v, d), w = fabs(v[d]);
-  cpb_region_kind kind = cpb_kind_of_cap(cap);
-  cpb_region_clear(region, kind, d);
-  if (kind == CPB_EMPTY || kind == CPB_EVERYTHING) return CPB_OK;
-  if (kind == CPB_HALFSPACE) {
-    halfspace_of_cap(cap, s, v, region);
-    return cpb_check_result(region, s, cap->a, error);
-  }
-  cpb_ratio ratio = cpb_ratio_of(s, cap->a);
-  for (size_t i = 0; i < d; i++) region->c[i] = cpb_ratio_times(ratio, fma(cap->b, v[i], cap->p[i]));
-  region->r = fabs(cpb_ratio_times(ratio, cap->sigma));
-  region->along = tilt > 0 ? w * region->r : region->r;
-  if (tilt > 0 && kind != CPB_PUNCTURED) {
-    for (size_t i = 0; i < d; i++) axis[i] = v[i] / tilt;
-    region->axis = axis;
-  }
-  return cpb_check_result(region, s, cap->a, error);
-}
-
 /* The metric of a ball or complement must be the one the pole gives its caps. */
 static cpb_status check_metric(const cpb_region *region, const double *v, cpb_error *error) {
   size_t d = region->d;
@@ -99,23 +58,6 @@ static cpb_status cap_of_halfspace(const cpb_region *region, double s, const dou
   return cpb_fail_halfspace(error, h, s);
 }
 
-/* The ball of radius r around t = [z, -<z,u>/w], z = c-su, orthogonal to v; t is built in the memory of p. */
-static cpb_status cap_of_ball(const cpb_region *region, double r, double sign, double s, const double *v,
-                              cpb_cap *cap, cpb_error *error) {
-  size_t d = region->d;
-  for (size_t i = 0; i < d; i++) cap->p[i] = fma(-s, v[i], region->c[i]);
-  cap->p[d] = -cpb_dot_from(0, cap->p, v, d) / v[d];
-  if (!cpb_all_finite(cap->p, d + 1))
-    return cpb_fail(error, CPB_WHY_BEYOND_DOUBLE, "region",
-                    "the region is too far from the scale s = %g and the pole's w = %g", s, v[d]);
-  cpb_lift lift;
-  cpb_status status = cpb_lift_ball(cpb_squares_of(cap->p, d + 1), r, s, &lift, error);
-  if (status != CPB_OK) return status;
-  for (size_t i = 0; i <= d; i++) cap->p[i] = sign * fma(lift.p0, v[i], cpb_lift_toward(&lift, cap->p[i]));
-  cpb_cap_set(cap, sign * (r == 0 ? 1 : lift.b), lift.sigma, sign * lift.a);
-  return CPB_OK;
-}
-
 cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const double *v, cpb_cap *cap,
                                  cpb_error *error) {
   cpb_status status = cpb_check_scale(s, error);
@@ -125,19 +67,9 @@ cpb_status cpb_cap_from_spheroid(const cpb_region *region, double s, const doubl
   if (region->W != NULL) return fail_whitened(error);
   if (cap == NULL || cap->p == NULL) return cpb_fail_missing(error, cap == NULL ? "cap" : "cap->p");
   cap->d = region->d;
-  switch (region->kind) {
-  case CPB_BALL:
-  case CPB_COMPLEMENT:
-    status = check_metric(region, v, error);
-    if (status != CPB_OK) return status;
-    return cap_of_ball(region, region->r, region->kind == CPB_BALL ? 1 : -1, s, v, cap, error);
-  case CPB_PUNCTURED: return cap_of_ball(region, 0, -1, s, v, cap, error);
-  case CPB_HALFSPACE: return cap_of_halfspace(region, s, v, cap, error);
-  case CPB_EMPTY:
-  case CPB_EVERYTHING: break;
-  }
-  cpb_cap_constant(cap, region->kind, v);
-  return CPB_OK;
+  if (region->kind == CPB_HALFSPACE) return cap_of_halfspace(region, s, v, cap, error);
+  if (region->kind == CPB_BALL || region->kind == CPB_COMPLEMENT) status = check_metric(region, v, error);
+  return status == CPB_OK ? cpb_cap_under(region, s, v, cap, error) : status;
 }
 
 cpb_status cpb_pole_from_spheroid(const cpb_region *region, double *v, cpb_error *error) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "index/codes.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };

@@ -17,9 +17,6 @@ bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
 
 void cpb_coder_free(cpb_coder *coder) {
   if (coder == NULL) return;
-  free(coder->byte_filter.numbers);
-  coder->byte_filter.center = NULL; /* owned by the index */
-  coder->byte_filter.opposite = NULL;
   cpb_byte_filter_free(&coder->byte_filter);
   free(coder);
 }
@@ -171,6 +168,7 @@ static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_i
   for (*faulty = first; *faulty < first + count; ++*faulty)
     if (fault[*faulty - first] != 0) return fault[*faulty - first];
   cpb_byte_filter_order(byte_filter, count);
+  byte_filter->next = copy->next;
   for (size_t run = 0; run < byte_filter->run_count; run++) {
     cpb_byte_filter_codes(byte_filter, rows, run, 0);
     keep_run(byte_filter, run, block, first / PANEL);

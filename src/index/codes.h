@@ -12,10 +12,11 @@ typedef struct cpb_coder {
 cpb_coder *cpb_coder_new(const cpb_index *index);
 void cpb_coder_free(cpb_coder *coder);
 
-/* Rows [first, end) of a block that are not there yet; `stride` is in bytes. */
+/* Rows [first, end) of a block that are not there yet; `stride` is in bytes. `next` are rows of floats to be prefetched. */
 typedef struct cpb_rows_copy {
   const char *from;
   size_t stride, first, end;
+  cpb_view next;
 } cpb_rows_copy;
 
 /* Copies rows, none of which is before the panel, and computes the codes of a block from a panel on, or only checks its

@@ -7,7 +7,7 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "index/blocks_of_rows.h"
 #include "index/change.h"
 #include "index/codes.h"
@@ -120,25 +120,38 @@ static const char *added_row(const added *rows, size_t slot) {
          (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
 }
 
+/* The block that this thread is likely to take next. Its floats are read from memory while the codes of a block are
+ * computed, when the memory would be idle. */
+static cpb_view next_rows(const added *rows, size_t block, size_t threads) {
+  const size_t first = (block + threads) * BLOCK;
+  bool given = first >= rows->first && first + BLOCK <= rows->first + rows->view.rows;
+  return given && rows->view.dtype == CPB_F32 ? cpb_view_slice(rows->view, first - rows->first, BLOCK)
+                                              : (cpb_view){0};
+}
+
 /* Those of a block that are to be copied: none of a full block of borrowed rows, or whose codes are all of them. */
-static cpb_rows_copy take_rows(const cpb_index *index, const added *rows, size_t block) {
+static cpb_rows_copy take_rows(const cpb_index *index, const added *rows, size_t block, size_t threads) {
   size_t first = block * BLOCK, end = first + index->blocks[block].count;
   size_t from = first < rows->first ? rows->first : first;
   bool dense = rows->view.stride == rows->view.cols;
-  if (from >= end) return (cpb_rows_copy){0};
+  cpb_rows_copy copy = {.next = next_rows(rows, block, threads)};
+  if (from >= end) return copy;
   if ((index->options.borrow || cpb_codes_are_rows(index)) && dense && end - from == BLOCK) {
     index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
-    return (cpb_rows_copy){0};
+    return copy;
   }
-  return (cpb_rows_copy){added_row(rows, from), rows->view.stride * cpb_dtype_size(rows->view.dtype),
-                         from - first, end - first};
+  copy.from = added_row(rows, from);
+  copy.stride = rows->view.stride * cpb_dtype_size(rows->view.dtype);
+  copy.first = from - first;
+  copy.end = end - first;
+  return copy;
 }
 
 /* Takes rows and computes the codes of blocks, or checks them, the first of them from a panel on. */
 typedef struct coding {
   cpb_index *index;
   added rows;
-  size_t first_block, first_panel;
+  size_t first_block, first_panel, threads;
   pthread_mutex_t lock;
   cpb_coder *idle[64];
   size_t idle_count;
@@ -166,7 +179,7 @@ static void code_block(void *arg, size_t task) {
   size_t block = c->first_block + task, row;
   cpb_coder *coder = c->index->bytes ? take_coder(c) : NULL;
   cpb_index_block *of = &c->index->blocks[block];
-  cpb_rows_copy copy = take_rows(c->index, &c->rows, block);
+  cpb_rows_copy copy = take_rows(c->index, &c->rows, block, c->threads);
   if (c->index->bytes && coder == NULL) {
     atomic_store(&c->out_of_memory, true);
     return;
@@ -200,10 +213,12 @@ static bool prepare(cpb_index *index, const added *rows) {
 /* EROW counts rows from the first of the index. */
 static cpb_status code_from(cpb_index *index, const added *rows, size_t first, const cpb_exec *exec,
                             cpb_error *error) {
-  coding c = {
-      .index = index, .rows = *rows, .first_block = first / BLOCK, .first_panel = first % BLOCK / PANEL};
+  coding c = {.index = index,
+              .rows = *rows,
+              .first_block = first / BLOCK,
+              .first_panel = first % BLOCK / PANEL,
+              .threads = cpb_exec_threads(exec)};
   if (first == index->slots) return CPB_OK;
-  cpb_first_fault_init(&c.fault);
   pthread_mutex_init(&c.lock, NULL);
   if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
   cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);

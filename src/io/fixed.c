@@ -66,25 +66,19 @@ static cpb_view view_rows(const cpb_reader *reader, const void *rows, size_t cou
                     reader->cols, layout->row_bytes / layout->element};
 }
 
-static int64_t narrow_at(const void *elements, cpb_narrow narrow, size_t i) {
-  uint16_t u16;
-  uint32_t u32;
-  memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
-  if (narrow != CPB_NARROW_U32) return narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
-  memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
-  return u32;
-}
-
 /* In place, from the end: every element is written over bytes that have already been read. */
 static void widen(const cpb_reader *reader, void *elements, size_t count) {
   cpb_narrow narrow = reader->layout.narrow;
-  if (narrow == CPB_NOT_NARROW) return;
-  for (size_t i = count; i-- > 0;) {
-    int64_t value = narrow_at(elements, narrow, i);
-    if (reader->dtype == CPB_I64)
-      ((int64_t *)elements)[i] = value;
-    else
-      ((int32_t *)elements)[i] = (int32_t)value;
+  for (size_t i = count; narrow != CPB_NOT_NARROW && i-- > 0;) {
+    if (narrow == CPB_NARROW_U32) {
+      uint32_t u32;
+      memcpy(&u32, (const char *)elements + i * sizeof u32, sizeof u32);
+      ((int64_t *)elements)[i] = u32;
+    } else {
+      uint16_t u16;
+      memcpy(&u16, (const char *)elements + i * sizeof u16, sizeof u16);
+      ((int32_t *)elements)[i] = narrow == CPB_NARROW_I16 ? (int16_t)u16 : u16;
+    }
   }
 }
 
@@ -217,12 +211,19 @@ static bool next_of_stream(cpb_reader *reader, size_t count, cpb_view *block) {
   return true;
 }
 
+static bool check_end(cpb_reader *reader) {
+  unsigned char byte;
+  size_t got;
+  if (!cpb_input_read(&reader->source, &byte, 1, &got)) return false;
+  return got == 0 || cpb_refuse(reader->of, CPB_WHY_FILE_SIZE, "continues after its last row");
+}
+
 static bool fixed_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
   cpb_error *error = reader->of->error;
   uint64_t left = reader->rows == CPB_ROWS_UNKNOWN ? UINT64_MAX : reader->rows - reader->next_row;
   size_t count = left < max_rows ? (size_t)left : max_rows;
   *block = view_rows(reader, NULL, 0);
-  if (count == 0) return !reader->source.stream || cpb_input_expect_end(&reader->source, "its last row");
+  if (count == 0) return !reader->source.stream || check_end(reader);
   if (reader->source.stream) return next_of_stream(reader, count, block);
   return cpb_buffer_reserve(&reader->buffer, cpb_fixed_buffer_size(reader, count), 0, error) &&
          cpb_fixed_at(reader, reader->next_row, count, reader->buffer.bytes, block, error);

@@ -14,11 +14,6 @@
 
 #define DEFAULT_SET "train"
 
-static bool need_library(const cpb_file_call *of) {
-  char why[256];
-  return cpb_hdf5_load(why, sizeof why) || cpb_refuse(of, CPB_WHY_BUILT_WITHOUT, "%s", why);
-}
-
 #ifdef CPB_HAVE_HDF5
 
 #include <stdio.h>
@@ -249,7 +244,7 @@ static void state_free(hdf5_state *state) {
 
 /* NULL after a failure. If the library failed to initialise, no other function of it may be called. */
 static hdf5_state *state_new(const cpb_file_call *of) {
-  if (!need_library(of)) return NULL;
+  if (!cpb_hdf5_load(of)) return NULL;
   hdf5_state *state = H5open() < 0 ? NULL : malloc(sizeof *state);
   if (state == NULL) {
     cpb_fail_memory(of->error, "%zu bytes", sizeof *state);
@@ -414,7 +409,6 @@ static bool hdf5_open(cpb_reader *reader) {
 
 static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 
-/* Reads the rows [first, first+count) of the data set, or writes them. */
 static bool move_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, void *rows,
                       bool writes) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
@@ -660,9 +654,9 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 
 #else
 
-static bool hdf5_open(cpb_reader *reader) { return need_library(reader->of); }
+static bool hdf5_open(cpb_reader *reader) { return cpb_hdf5_load(reader->of); }
 
-static bool hdf5_begin(cpb_writer *writer) { return need_library(&writer->of); }
+static bool hdf5_begin(cpb_writer *writer) { return cpb_hdf5_load(&writer->of); }
 
 static bool is_linked(const char *path, const char *name, const char *other) {
   (void)path, (void)name, (void)other;

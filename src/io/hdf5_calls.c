@@ -3,13 +3,10 @@
 #define CPB_HDF5_NAMES_AS_DECLARED
 #include "io/hdf5_calls.h"
 
-#include <stdio.h>
-
 #ifndef CPB_HAVE_HDF5
 
-bool cpb_hdf5_load(char *why, size_t size) {
-  snprintf(why, size, "this capball was built without HDF5");
-  return false;
+bool cpb_hdf5_load(const cpb_file_call *of) {
+  return cpb_refuse(of, CPB_WHY_BUILT_WITHOUT, "this capball was built without HDF5");
 }
 
 #elif defined CPB_HDF5_LIBRARY
@@ -44,7 +41,7 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
   return true;
 }
 
-bool cpb_hdf5_load(char *why, size_t size) {
+bool cpb_hdf5_load(const cpb_file_call *of) {
   if (cpb_h5() != NULL) return true;
   void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
   cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
@@ -54,9 +51,9 @@ bool cpb_hdf5_load(char *why, size_t size) {
     return true;
   }
   const char *said = library != NULL && calls == NULL ? "no memory" : dlerror();
-  snprintf(why, size,
-           "the HDF5 library cannot be loaded (%.160s); install it, on Debian and Ubuntu as libhdf5-dev",
-           said == NULL ? CPB_HDF5_LIBRARY : said);
+  cpb_refuse(of, CPB_WHY_BUILT_WITHOUT,
+             "the HDF5 library cannot be loaded (%.160s); install it, on Debian and Ubuntu as libhdf5-dev",
+             said == NULL ? CPB_HDF5_LIBRARY : said);
   free(calls);
   if (library != NULL) dlclose(library);
   return false;
@@ -70,8 +67,8 @@ const cpb_hdf5_calls *cpb_h5(void) {
   return &calls;
 }
 
-bool cpb_hdf5_load(char *why, size_t size) {
-  (void)why, (void)size;
+bool cpb_hdf5_load(const cpb_file_call *of) {
+  (void)of;
   return true;
 }
 

@@ -7,11 +7,12 @@
 #ifndef CPB_IO_HDF5_CALLS_H
 #define CPB_IO_HDF5_CALLS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* Fills the table on first use. On failure writes the reason to `why`. Thread-safe. */
-bool cpb_hdf5_load(char *why, size_t size);
+#include "io/file_fail.h"
+
+/* Fills the table on first use; false after a failure. Thread-safe. */
+bool cpb_hdf5_load(const cpb_file_call *of);
 
 #ifdef CPB_HAVE_HDF5
 

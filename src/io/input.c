@@ -328,10 +328,3 @@ bool cpb_input_rewind(cpb_input *source) {
   source->unpack->inside = false;
   return true;
 }
-
-bool cpb_input_expect_end(cpb_input *source, const char *what) {
-  unsigned char byte;
-  size_t got;
-  if (!cpb_input_read(source, &byte, 1, &got)) return false;
-  return got == 0 || cpb_refuse(&source->of, CPB_WHY_FILE_SIZE, "continues after %s", what);
-}

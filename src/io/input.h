@@ -74,7 +74,4 @@ static inline bool cpb_input_passes_once(const cpb_input *source) {
 /* Sequential reading starts at the first byte again; EIO for input that can be read only once. */
 bool cpb_input_rewind(cpb_input *source);
 
-/* EFORMAT unless the input is at its end; `what` is the last element of a well-formed file. */
-bool cpb_input_expect_end(cpb_input *source, const char *what);
-
 #endif

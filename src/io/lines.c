@@ -172,7 +172,6 @@ static bool take(choice *c, size_t column) {
   return true;
 }
 
-/* Takes the columns of a list, or leaves them out. */
 static bool each(choice *c, const char *item, bool takes) {
   while (item != NULL) {
     size_t length = strcspn(item, ","), first, last;

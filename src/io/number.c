@@ -11,10 +11,6 @@
 #include "core/digits.h"
 #include "core/rows.h"
 
-/* The powers of ten that are exact doubles. */
-static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* digits / 10^decimals, rounded once because both are exact doubles; false if they are not, or for other texts. */
@@ -32,68 +28,23 @@ static bool parse_short(const char *p, const char *end, double *value) {
   ptrdiff_t count = p - first - (point != NULL);
   if (p != end || count < 1 || count > 19 || digits > 1ull << 53) return false;
   ptrdiff_t decimals = point == NULL ? 0 : end - point - 1;
-  double size = (double)digits / power[decimals];
+  double size = (double)digits / cpb_powers_of_ten[decimals];
   *value = negative ? -size : size;
   return true;
 }
 
-/* ---- long decimals ---- */
-
-/* No double, and no tie between two, has more than 768 digits; of the others only matters whether they are all 0. */
-enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
-
-/* "e-12" to the end; saturates far beyond what any number of digits can compensate. */
-static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
-  if (p == end) return true;
-  if (*p != 'e' && *p != 'E') return false;
-  bool negative = ++p < end && *p == '-';
-  if (p < end && (*p == '-' || *p == '+')) p++;
-  int64_t size = 0;
-  const char *first = p;
-  for (; p < end && is_digit(*p); p++)
-    if (size < INT64_MAX / 100) size = 10 * size + (*p - '0');
-  *exponent += negative ? -size : size;
-  return p == end && p > first;
-}
-
-/* The same number as 0.DIGITSe.. in fewer than `room` bytes, for strtod. Returns the length; 0: not a decimal. */
-static size_t shorten(const char *p, const char *end, char *to, size_t room) {
-  char digits[SIGNIFICANT];
-  size_t count = 0;
-  int64_t exponent = 0, most = EXPONENT_MAX;
-  bool any = false, point = false, rest = false; /* rest: a digit after the last one stored is not 0 */
-  while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* like strtod */
-  bool negative = p < end && *p == '-';
-  if (p < end && (*p == '-' || *p == '+')) p++;
-  for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
-    if (*p == '.') {
-      point = true;
-      continue;
-    }
-    bool leading = count == 0 && *p == '0', stored = !leading && count < SIGNIFICANT;
-    if (stored) digits[count++] = *p;
-    rest = rest || (!stored && *p != '0');
-    exponent += point ? -leading : !leading;
-    any = true;
-  }
-  if (!any || !take_exponent(p, end, &exponent)) return 0;
-  exponent = count == 0 ? 0 : exponent < -most ? -most : exponent > most ? most : exponent;
-  return (size_t)snprintf(to, room, "%s0.%.*s%se%" PRId64, negative ? "-" : "", (int)count, digits,
-                          rest ? "1" : "", exponent);
-}
-
 /* Whether strtod accepts the whole text; *data: whether it is valid in a file. Hexadecimal and nan(..) are C only. */
 static bool parse_c(const char *text, size_t length, double *value, bool *data) {
-  char copy[SIGNIFICANT + 64], *end;
-  if (length < sizeof copy)
-    memcpy(copy, text, length);
-  else
-    length = shorten(text, text + length, copy, sizeof copy);
+  char usual[128], *end, *copy = length < sizeof usual ? usual : malloc(length + 1);
+  if (copy == NULL) return false;
+  memcpy(copy, text, length);
   copy[length] = 0;
   errno = 0;
   *value = cpb_digits_read(copy, &end);
   *data = strpbrk(copy, "xX(") == NULL && !(errno == ERANGE && isinf(*value));
-  return length > 0 && end == copy + length;
+  bool whole = length > 0 && end == copy + length;
+  if (copy != usual) free(copy);
+  return whole;
 }
 
 static void trim(const char **text, const char **end) {
@@ -140,7 +91,8 @@ static size_t print_decimal(char *to, double value, int digits) {
   size_t length = value < 0;
   double size = fabs(value);
   size_t decimals = decimals_of(size, digits);
-  uint64_t unit = (uint64_t)power[decimals], scaled = (uint64_t)rint(size * power[decimals]);
+  uint64_t unit = (uint64_t)cpb_powers_of_ten[decimals],
+           scaled = (uint64_t)rint(size * cpb_powers_of_ten[decimals]);
   to[0] = '-';
   length += print_digits(to + length, scaled / unit, 1);
   to[length] = '.';
@@ -153,7 +105,7 @@ static size_t print_decimal(char *to, double value, int digits) {
 
 static size_t print_real(char *to, double value, int digits) {
   double size = fabs(value);
-  if (size < (digits < 17 ? power[digits] : 0x1p53) && value == trunc(value) &&
+  if (size < (digits < 17 ? cpb_powers_of_ten[digits] : 0x1p53) && value == trunc(value) &&
       (size > 0 || !signbit(value))) { /* an integer below 2^53, all digits; the output of "%.17g", faster */
     to[0] = '-';
     size_t length = (value < 0) + print_digits(to + (value < 0), (uint64_t)size, 1);
@@ -175,7 +127,7 @@ size_t cpb_number_print(char to[CPB_NUMBER_ROOM], const void *elements, cpb_dtyp
 static bool is_float_of(float value, int digits) {
   double size = fabs((double)value);
   size_t decimals = decimals_of(size, digits);
-  return (float)(rint(size * power[decimals]) / power[decimals]) == fabsf(value);
+  return (float)(rint(size * cpb_powers_of_ten[decimals]) / cpb_powers_of_ten[decimals]) == fabsf(value);
 }
 
 static size_t print_short_float(char *to, float value) {

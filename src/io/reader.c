@@ -133,7 +133,6 @@ cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *
   return CPB_OK;
 }
 
-/* Copies the selected columns of the block. */
 static bool pick(cpb_reader *reader, cpb_view *block) {
   size_t cols = reader->columns.taken, element = cpb_dtype_size(block->dtype);
   size_t bytes = cpb_size_muladd(block->rows, cols * element, 0);
@@ -157,7 +156,6 @@ static bool note_bad(cpb_reader *reader, uint64_t row) {
   return true;
 }
 
-/* Moves good rows up over bad ones. */
 static bool leave_bad_out(cpb_reader *reader, cpb_view *block) {
   size_t kept = 0, element = cpb_dtype_size(block->dtype), stride = block->stride * element;
   char *rows = (char *)(uintptr_t)block->data;
@@ -295,8 +293,6 @@ cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
                       .self = reader,
                       .names = reader->names};
 }
-
-/* ---- rows by number ---- */
 
 static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
                            cpb_error *error) {

@@ -317,10 +317,6 @@ int cpb_whole_lock(const char *target) {
   return -1;
 }
 
-void cpb_whole_unlock(int lock) {
-  if (lock >= 0) close(lock);
-}
-
 /* The lock on the temporary file is released with its descriptor, so that is closed last. Its bytes are on disk since
  * fsync: closing cannot lose anything. */
 cpb_status cpb_whole_name(cpb_whole *whole, cpb_error *error) {

@@ -45,10 +45,9 @@ cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
 
 /* Allows one writer at a time to change the names in the directory of a target; the lock ends with the process and
- * leaves nothing. Returns the argument of unlock; < 0 if the system has no such lock, or it is held by another process
+ * leaves nothing. Returns a descriptor, to be closed; < 0 if the system has no such lock, or it is held by another process
  * for half a minute: a seal next to other rows does not match them in any case. */
 int cpb_whole_lock(const char *target);
-void cpb_whole_unlock(int lock);
 
 /* Closes; removes what was not committed. May be called after a failed open. */
 void cpb_whole_close(cpb_whole *whole);

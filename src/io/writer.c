@@ -69,7 +69,7 @@ static cpb_status store_beside(const char *file, const char *text, cpb_error *er
   if (status != CPB_OK || name == NULL) return status;
   int lock = cpb_whole_lock(name);
   status = cpb_write_whole(name, text, strlen(text), error);
-  cpb_whole_unlock(lock);
+  if (lock >= 0) close(lock);
   free(name);
   return status;
 }
@@ -183,36 +183,6 @@ static bool check_block(const cpb_writer *writer, uint64_t first, cpb_view block
  * that way; it has a loop of its own. */
 enum { PIECE = 256 };
 
-static void widen(const void *from, cpb_dtype dtype, size_t count, double *to) {
-  const float *f32 = from;
-  const uint16_t *f16 = from;
-  const uint8_t *u8 = from;
-  const int8_t *i8 = from;
-  const int32_t *i32 = from;
-  const int64_t *i64 = from;
-  switch (dtype) {
-  case CPB_F32:
-    for (size_t i = 0; i < count; i++) to[i] = (double)f32[i];
-    break;
-  case CPB_F64: memcpy(to, from, count * sizeof *to); break;
-  case CPB_F16:
-    for (size_t i = 0; i < count; i++) to[i] = cpb_half_to_double(f16[i]);
-    break;
-  case CPB_U8:
-    for (size_t i = 0; i < count; i++) to[i] = u8[i];
-    break;
-  case CPB_I8:
-    for (size_t i = 0; i < count; i++) to[i] = i8[i];
-    break;
-  case CPB_I32:
-    for (size_t i = 0; i < count; i++) to[i] = i32[i];
-    break;
-  case CPB_I64:
-    for (size_t i = 0; i < count; i++) to[i] = (double)i64[i];
-    break;
-  }
-}
-
 /* Rounds to nearest even; the caller rejects a finite x of 65520 or more. */
 static uint16_t half_from_double(double x) {
   uint16_t sign = signbit(x) ? 0x8000 : 0;
@@ -274,7 +244,7 @@ size_t cpb_convert(const void *from, cpb_dtype from_dtype, void *to, cpb_dtype t
   for (size_t done = 0; done < count;) {
     double wide[PIECE];
     size_t piece = count - done < PIECE ? count - done : PIECE;
-    widen((const char *)from + done * from_size, from_dtype, piece, wide);
+    cpb_view_widen(cpb_rows((const char *)from + done * from_size, from_dtype, 1, piece), wide);
     size_t fit = (to_dtype <= CPB_F16 ? narrow_float : narrow_integer)(wide, piece,
                                                                        (char *)to + done * to_size, to_dtype);
     done += fit;
@@ -396,7 +366,7 @@ static bool exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal) 
                  cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
   bool done = removed && (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error) == CPB_OK &&
               (!sealed || cpb_whole_place(seal, error) == CPB_OK);
-  cpb_whole_unlock(lock);
+  if (lock >= 0) close(lock);
   return done;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/map_object.h"
 #include "capball/advanced/laws.h"
-#include "capball/map.h"
 #include "capball/region.h"
 #include "core/fail.h"
 #include "core/sized.h"
@@ -101,7 +101,6 @@ static bool reject(dual_line *line, const char *format, ...) {
   return false;
 }
 
-/* Zeros, freed with the line. */
 static double *dual_numbers(dual_line *line, size_t count) {
   return cpb_memory_zeros(&line->memory, count, sizeof(double));
 }
@@ -176,7 +175,6 @@ static bool positive(dual_line *line, const char *key, double value) {
                                       : reject(line, "\"%s\" must be > 0 and finite, got %g", key, value);
 }
 
-/* An ellipsoid of revolution: axis, r1, r2. */
 static bool read_spheroid(dual_line *line, const cpb_json *object) {
   cpb_region *region = &line->region;
   return read_vector(line, object, "axis", line->d, &region->axis, NULL) &&
@@ -353,48 +351,44 @@ static bool adopt_metric(const double *M, cpb_region *region) {
 }
 
 /* A prolate spheroid is not a cap under any pole; W = I + (r2/r1 - 1) a a^T maps it to the ball of radius r2, T6. */
-static bool whiten_prolate(dual_line *line) {
-  size_t d = line->d;
+static void whiten_prolate(dual_line *line) {
   const double *a = line->region.axis;
-  line->W = dual_numbers(line, d * d);
-  if (line->W == NULL) return false;
-  for (size_t i = 0; i < d; i++)
+  for (size_t i = 0, d = line->d; i < d; i++)
     for (size_t j = 0; j < d; j++)
       line->W[i * d + j] = (i == j) + (line->region.r / line->region.along - 1) * a[i] * a[j];
   line->region.axis = NULL;
-  return true;
 }
 
 static cpb_status no_memory(cpb_error *error) { return cpb_fail_memory(error, "a line of JSON"); }
 
+/* An ellipsoid of revolution determines its W or its pole if none was given. */
 static cpb_status to_cap(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
+  cpb_region *region = &line->region;
+  bool lone = dual->map == NULL && region->axis != NULL && pole_of(dual, line) == NULL;
+  bool prolate = lone && region->along > region->r;
   line->cap = (cpb_cap){.d = d, .p = dual_numbers(line, d + 1)};
-  if (line->cap.p == NULL) return no_memory(error);
-  if (dual->map != NULL) return cpb_map_cap(dual->map, &line->region, &line->cap, error);
-  bool prolate = line->region.axis != NULL && line->region.along > line->region.r;
-  if (prolate && pole_of(dual, line) == NULL && !whiten_prolate(line)) return no_memory(error);
+  if (prolate) line->W = dual_numbers(line, d * d);
+  if (lone && !prolate) line->pole = dual_numbers(line, d + 1);
+  double *scratch = dual->map == NULL && line->W != NULL ? dual_numbers(line, d * d + d) : NULL;
+  if (line->memory.failed) return no_memory(error);
+  if (dual->map != NULL) return cpb_map_cap(dual->map, region, &line->cap, error);
+  if (prolate) whiten_prolate(line);
   if (line->W != NULL) {
-    double *scratch = dual_numbers(line, d * d + d);
-    if (scratch == NULL) return no_memory(error);
-    line->region.W = line->W;
-    return cpb_cap_from_ellipsoid(&line->region, line->m, dual->s, scratch, &line->cap, error);
+    region->W = line->W;
+    return cpb_cap_from_ellipsoid(region, line->m, dual->s, scratch, &line->cap, error);
   }
-  /* An ellipsoid of revolution determines its pole if none was given. */
-  if (line->region.axis != NULL && pole_of(dual, line) == NULL) {
-    line->pole = dual_numbers(line, d + 1);
-    if (line->pole == NULL) return no_memory(error);
-    cpb_status status = cpb_pole_from_spheroid(&line->region, line->pole, error);
-    if (status != CPB_OK) return status;
-  }
+  cpb_status status = lone ? cpb_pole_from_spheroid(region, line->pole, error) : CPB_OK;
+  if (status != CPB_OK) return status;
   const double *v = pole_of(dual, line);
-  if (v == NULL) return cpb_cap_from_region(&line->region, dual->s, &line->cap, error);
-  return cpb_cap_from_spheroid(&line->region, dual->s, v, &line->cap, error);
+  if (v == NULL) return cpb_cap_from_region(region, dual->s, &line->cap, error);
+  return cpb_cap_from_spheroid(region, dual->s, v, &line->cap, error);
 }
 
 static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_error *error) {
   size_t d = line->d;
   line->region = (cpb_region){.d = d, .c = dual_numbers(line, d), .axis = dual_numbers(line, d)};
+  double *scratch = dual->map == NULL && line->W != NULL ? dual_numbers(line, d * d + d) : NULL;
   if (line->memory.failed) return no_memory(error);
   if (dual->map != NULL) return cpb_map_region(dual->map, &line->cap, &line->region, error);
   const double *v = pole_of(dual, line);
@@ -402,8 +396,6 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
   if (isnan(line->cap.sigma)) status = cpb_cap_complete(&line->cap, v, error);
   if (status != CPB_OK) return status;
   if (line->W != NULL) {
-    double *scratch = dual_numbers(line, d * d + d);
-    if (scratch == NULL) return no_memory(error);
     status = cpb_ellipsoid_from_cap(&line->cap, line->W, line->m, dual->s, scratch, &line->region, error);
     line->region.axis = NULL;
     return status;
@@ -412,46 +404,23 @@ static cpb_status to_region(const cpb_dual_options *dual, dual_line *line, cpb_e
   return cpb_spheroid_from_cap(&line->cap, dual->s, v, &line->region, error);
 }
 
-/* The map's metric is found from its image of a bounded cap, {<v,y> >= 0}. NULL: it has none. */
-static cpb_status find_metric(const cpb_map *map, dual_line *line, const double **metric, cpb_error *error) {
-  cpb_map_options options = {.size = sizeof options};
-  cpb_map_describe(map, &options);
-  *metric = NULL;
-  if (options.whiten == NULL) return CPB_OK;
-  size_t d = options.d;
-  double *p = dual_numbers(line, 3 * d + 1), *c = p + d + 1;
-  if (p == NULL) return no_memory(error);
-  p[d] = 1;
-  if (options.pole != NULL) memcpy(p, options.pole, (d + 1) * sizeof *p);
-  cpb_cap cap = {.d = d, .p = p, .b = 0, .sigma = NAN, .a = NAN};
-  cpb_region region = {.d = d, .c = c, .axis = c + d};
-  cpb_status status = cpb_map_region(map, &cap, &region, error);
-  *metric = region.W;
-  return status;
-}
-
 static cpb_status refuse(const char *why, cpb_error *error) {
   return cpb_fail(error, CPB_WHY_DUAL_LINE, "line", "%s", why);
 }
 
 /* Under a map a line must not contain one of its own, and ellipsoids must have the map's metric. */
 static cpb_status check_under_map(const cpb_map *map, dual_line *line, cpb_error *error) {
-  const double *metric;
   if (line->pole != NULL || line->m != NULL || (line->W != NULL && line->region.W == NULL))
     return refuse("the map is given; the line may not contain another", error);
-  if (line->is_cap || line->region.W == NULL) return CPB_OK;
-  cpb_status status = find_metric(map, line, &metric, error);
-  if (status != CPB_OK || metric == NULL || adopt_metric(metric, &line->region)) return status;
+  if (line->is_cap || map->metric == NULL || adopt_metric(map->metric, &line->region)) return CPB_OK;
   return refuse("under this map only ellipsoids of its metric are caps, and W^T W is not a multiple of it",
                 error);
 }
 
 static cpb_status answer(const cpb_dual_options *dual, const cpb_json *json, char **text, cpb_error *error) {
   dual_line line;
-  cpb_map_options of = {.size = sizeof of, .d = dual->d};
-  if (dual->map != NULL) cpb_map_describe(dual->map, &of);
   cpb_status status = CPB_OK;
-  if (!dual_line_read(&line, json, of.d))
+  if (!dual_line_read(&line, json, dual->map != NULL ? dual->map->options.d : dual->d))
     status = line.memory.failed ? no_memory(error) : refuse(line.fault, error);
   if (status == CPB_OK && dual->map != NULL) status = check_under_map(dual->map, &line, error);
   if (status == CPB_OK) status = (line.is_cap ? to_region : to_cap)(dual, &line, error);

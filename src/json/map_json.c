@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/map.h"
+#include "batch/map_object.h"
 #include "core/fail.h"
 #include "core/sized.h"
 #include "core/state_bytes.h"
@@ -91,11 +91,9 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
   if (!valid)
     return cpb_fail(error, CPB_WHY_EVIDENCE, "origin.evidence", "origin.evidence is not JSON: \"%.40s\"",
                     evidence);
-  cpb_map_options described = {.size = sizeof described};
-  cpb_map_describe(map, &described);
   cpb_text t = {.style = {.long_exponent = true, .any_bytes = true}};
-  put_map(&t, &described, &origin);
-  return cpb_json_finish_with(&t, checksum(&described), "map", json, error);
+  put_map(&t, &map->options, &origin);
+  return cpb_json_finish_with(&t, checksum(&map->options), "map", json, error);
 }
 
 cpb_status cpb_map_save(const cpb_map *map, const char *path, const cpb_map_origin *origin,

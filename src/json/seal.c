@@ -28,9 +28,13 @@ typedef struct sealing {
   cpb_row_digest digest;
 } sealing;
 
-static cpb_status print(const cpb_seal_facts *facts, char **text, cpb_error *error) {
+/* Completes the facts after all rows were passed. */
+static cpb_status print(cpb_seal_facts *facts, cpb_row_digest *digest, uint64_t rows, char **text,
+                        cpb_error *error) {
   char hash[33];
   cpb_text l = {0};
+  facts->rows = rows;
+  cpb_row_digest_finish(digest, rows, facts->hash);
   snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, facts->hash[0], facts->hash[1]);
   cpb_json_put_kind(&l, "seal", VERSION);
   cpb_json_put(&l, "fingerprint", "x", facts->fingerprint);
@@ -56,9 +60,7 @@ static bool show(cpb_seal *seal, uint64_t first, cpb_view rows) {
 
 static cpb_status finish(cpb_seal *seal, uint64_t rows, char **text, cpb_error *error) {
   sealing *s = (sealing *)seal;
-  s->facts.rows = rows;
-  cpb_row_digest_finish(&s->digest, rows, s->facts.hash);
-  return print(&s->facts, text, error);
+  return print(&s->facts, &s->digest, rows, text, error);
 }
 
 static cpb_status describe(const cpb_transform *transform, cpb_role role, double radius,
@@ -290,11 +292,9 @@ cpb_status cpb_seal_put(const char *path, const cpb_transform *transform, cpb_ro
   char *text = NULL;
   cpb_status status = describe(transform, role, radius, &facts, error);
   if (status != CPB_OK) return status;
-  facts.rows = watch->rows;
   facts.cols = watch->source.cols;
   facts.precision = precision;
-  cpb_row_digest_finish(&watch->digest, watch->rows, facts.hash);
-  status = print(&facts, &text, error);
+  status = print(&facts, &watch->digest, watch->rows, &text, error);
   if (status == CPB_OK) status = cpb_seal_store(path, text, error);
   free(text);
   return status;

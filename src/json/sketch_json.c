@@ -27,8 +27,7 @@ static const char *const rotations[] = {"unknown", "random", "learned", "turned"
 
 cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error) {
   if (sketch == NULL || text == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "text");
-  cpb_sketch_options o = {.size = sizeof o};
-  cpb_sketch_describe(sketch, &o);
+  const cpb_sketch_options o = sketch->options;
   cpb_text l = {0};
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */
@@ -59,7 +58,6 @@ cpb_status cpb_sketch_save(const cpb_sketch *sketch, const char *path, cpb_error
 
 /* ---- reading ---- */
 
-/* The index of the string of a key among some names. */
 static size_t read_choice(cpb_json_file *f, const char *key, const char *const *names, size_t count,
                           const char *list) {
   const char *given = cpb_json_string_of(cpb_json_get(f->root, key));

@@ -5,6 +5,7 @@
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "json/json_file.h"
+#include "proof/proof_parts.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 
@@ -13,10 +14,8 @@ enum { VERSION = 1, DIM_MAX = 1 << 24 };
 cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error) {
   if (transform == NULL || text == NULL)
     return cpb_fail_missing(error, transform == NULL ? "transform" : "text");
-  if (cpb_transform_map(transform) != NULL)
-    return cpb_map_to_json(cpb_transform_map(transform), NULL, text, error);
-  cpb_transform_options o = {.size = sizeof o};
-  cpb_transform_describe(transform, &o);
+  if (transform->map != NULL) return cpb_map_to_json(transform->map, NULL, text, error);
+  const cpb_transform_options o = transform->options;
   cpb_text l = {0};
   cpb_json_put_kind(&l, "transform", VERSION);
   cpb_json_put(&l, "transform", "s", cpb_transform_about(o.kind).name);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "learn/distances.h"
 #include "learn/working_set.h"
@@ -85,9 +86,8 @@ typedef struct solver {
   best_filling now;
   double moved; /* |point - the previous point|, to bracket the edge */
   double last_edge;
-  size_t margin_rows; /* number of rows to use in the next margin */
-  double unit_error;  /* of one sum over the rows, relative to its size */
-  double doubt;       /* bound of what rounding can have added to the value of a column */
+  double unit_error; /* of one sum over the rows, relative to its size */
+  double doubt;      /* bound of what rounding can have added to the value of a column */
 } solver;
 
 static inline double capped_cap(const solver *s, size_t i) {
@@ -168,20 +168,6 @@ static size_t partition(cpb_ranked *rows, size_t n) {
   return front;
 }
 
-/* Moves the first `count` rows of the order to the front, in any order. */
-static void select_first(cpb_ranked *rows, size_t n, size_t count) {
-  while (count > 0 && count < n) {
-    size_t front = partition(rows, n);
-    if (front >= count) {
-      n = front;
-    } else {
-      rows += front + 1;
-      n -= front + 1;
-      count -= front + 1;
-    }
-  }
-}
-
 /* The row, in order of scores, at which the caps add up to *need, which becomes its part. */
 static cpb_ranked fill_up(const solver *s, cpb_ranked *rows, size_t n, double *need) {
   for (;;) {
@@ -226,11 +212,6 @@ static bool bracket_by_step(solver *s, size_t *count, double *need) {
   return bracket(s, low, (edge + slack) * (edge + slack), count, need);
 }
 
-static int by_score_down(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x < y) - (x > y);
-}
-
 /* An estimate from equally spaced rows, wide enough to be right almost always. */
 static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   enum { SAMPLE = 2048, MARGIN = 128 };
@@ -238,10 +219,10 @@ static bool bracket_by_sample(solver *s, size_t *count, double *need) {
   size_t step = s->n / SAMPLE;
   if (step < 4 || s->dual->caps != NULL || s->name != NULL) return false;
   for (size_t k = 0; k < SAMPLE; k++) sample[k] = s->score[k * step];
-  qsort(sample, SAMPLE, sizeof *sample, by_score_down);
+  cpb_sort_numbers(sample, SAMPLE);
   size_t edge = (size_t)(SAMPLE / (s->dual->cap * (double)s->n));
-  double high = edge > MARGIN ? sample[edge - MARGIN] : INFINITY;
-  double low = edge + MARGIN < SAMPLE ? sample[edge + MARGIN] : -INFINITY;
+  double high = edge > MARGIN ? sample[SAMPLE - 1 - edge + MARGIN] : INFINITY;
+  double low = edge + MARGIN < SAMPLE ? sample[SAMPLE - 1 - edge - MARGIN] : -INFINITY;
   return bracket(s, low, high, count, need);
 }
 
@@ -342,14 +323,12 @@ static void add_full(const cpb_capped_dual *dual, const uint64_t *bits, double w
 static void capped_multipliers(const solver *s, double *a) {
   const cpb_capped_dual *dual = s->dual;
   memset(a, 0, dual->x.rows * sizeof *a);
-  for (size_t k = 0; k < s->hull.count; k++)
-    for (size_t f = 0; f < s->filling_count; f++) {
-      const filling *one = &s->fillings[f];
-      if (one->tag != s->hull.column[k].tag) continue;
-      add_full(dual, one->bits, s->hull.column[k].weight, a);
-      for (size_t i = 0; i < one->part_count; i++)
-        a[one->parts[i].id] += s->hull.column[k].weight * one->parts[i].key;
-    }
+  for (size_t k = 0; k < s->hull.count; k++) {
+    const filling *one = &s->fillings[k];
+    double weight = s->hull.column[k].weight;
+    add_full(dual, one->bits, weight, a);
+    for (size_t i = 0; i < one->part_count; i++) a[one->parts[i].id] += weight * one->parts[i].key;
+  }
 }
 
 /* Decided rows. The best centre is within sqrt(gap) of the present one, because the upper bound grows at least
@@ -477,25 +456,17 @@ static double urgency(const solver *s, const margin_rows *margin, size_t i) {
   return margin->a[name] > 0 ? INFINITY : above;
 }
 
-static int by_row(const void *a, const void *b) {
-  uint64_t x = ((const cpb_ranked *)a)->id, y = ((const cpb_ranked *)b)->id;
-  return (x > y) - (x < y);
-}
-
-/* Moves the rows of the margin to the front of the candidates, in order; returns how many. */
+/* The rows of the margin become the first candidates, in order; returns how many. */
 static size_t choose_rows(solver *s, const margin_rows *margin) {
-  size_t found = 0, in_part = 0;
-  for (size_t i = 0; i < s->n; i++) {
-    if (!(s->score[i] > -INFINITY)) continue;
-    double key = urgency(s, margin, i);
-    in_part += key == INFINITY;
-    s->candidates[found++] = (cpb_ranked){-key, i};
-  }
-  size_t most = s->margin_rows + (in_part < MARGIN_MOST ? in_part : MARGIN_MOST);
-  size_t count = found < most ? found : most;
-  select_first(s->candidates, found, count);
-  qsort(s->candidates, count, sizeof *s->candidates, by_row);
-  return count;
+  size_t in_part = 0, most = MARGIN_ROWS + 4 * s->d;
+  for (size_t i = 0; i < s->n; i++) in_part += urgency(s, margin, i) == INFINITY;
+  most += in_part < MARGIN_MOST ? in_part : MARGIN_MOST;
+  cpb_best chosen = {.k = most < s->n ? most : s->n, .entry = s->candidates};
+  for (size_t i = 0; i < s->n; i++)
+    if (s->score[i] > -INFINITY) cpb_best_offer(&chosen, -urgency(s, margin, i), i);
+  for (size_t k = 0; k < chosen.count; k++) chosen.entry[k].key = 0;
+  cpb_ranked_sort(chosen.entry, chosen.count);
+  return chosen.count;
 }
 
 static cpb_status margin_init(margin_rows *margin, solver *s) {
@@ -602,21 +573,16 @@ static cpb_status solve_margin(solver *s, margin_rows *margin, double height) {
   return cpb_margin_solve(&problem);
 }
 
-static bool in_hull(const cpb_hull *hull, uint64_t tag) {
-  for (size_t k = 0; k < hull->count; k++)
-    if (hull->column[k].tag == tag) return true;
-  return false;
-}
-
 static void filling_free(filling *one) {
   free(one->bits);
   free(one->parts);
 }
 
+/* Afterwards filling k is that of column k of the hull: both are in the order of their tags. */
 static void forget_unused(solver *s) {
   size_t kept = 0;
   for (size_t k = 0; k < s->filling_count; k++)
-    if (in_hull(&s->hull, s->fillings[k].tag))
+    if (kept < s->hull.count && s->hull.column[kept].tag == s->fillings[k].tag)
       s->fillings[kept++] = s->fillings[k];
     else
       filling_free(&s->fillings[k]);
@@ -687,7 +653,6 @@ static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
   *s = (solver){.dual = dual, .d = d, .last_edge = NAN};
   set_rows(s, dual->x);
   s->unit_error = cpb_sum_error(d, n / CAPPED_BLOCK);
-  s->margin_rows = MARGIN_ROWS + 4 * d;
   s->score = cpb_memory_take(m, n, sizeof *s->score);
   s->candidates = cpb_memory_take(m, n, sizeof *s->candidates);
   s->center = cpb_memory_take(m, 3 * d, sizeof *s->center);
@@ -699,14 +664,6 @@ static cpb_status solver_init(solver *s, cpb_capped_dual *dual) {
   s->full.column = cpb_memory_zeros(m, d, sizeof *s->full.column);
   cpb_status status = cpb_hull_init(&s->hull, dual->loops, d, 1);
   return m->failed ? CPB_ENOMEM : status;
-}
-
-static void solver_free(solver *s) {
-  for (size_t k = 0; k < s->filling_count; k++) filling_free(&s->fillings[k]);
-  free(s->fillings);
-  cpb_memory_free(&s->memory);
-  cpb_memory_free(&s->kept);
-  cpb_hull_free(&s->hull);
 }
 
 static void keep_best(solver *s, const double *point) {
@@ -796,6 +753,10 @@ cpb_status cpb_capped_dual_solve(cpb_capped_dual *dual) {
   dual->lower = -INFINITY;
   dual->iterations = 0;
   if (status == CPB_OK) status = run(&s);
-  solver_free(&s);
+  for (size_t k = 0; k < s.filling_count; k++) filling_free(&s.fillings[k]);
+  free(s.fillings);
+  cpb_memory_free(&s.memory);
+  cpb_memory_free(&s.kept);
+  cpb_hull_free(&s.hull);
   return status;
 }

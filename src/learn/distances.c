@@ -56,5 +56,5 @@ void cpb_scaled_row(const cpb_loops *loops, cpb_view x, int exponent, size_t i, 
 
 void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row) {
   cpb_scaled_row(loops, x, exponent, i, row);
-  loops->axpby(1, row, -1, c, row, x.cols);
+  if (c != NULL) loops->axpby(1, row, -1, c, row, x.cols);
 }

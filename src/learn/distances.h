@@ -17,7 +17,7 @@ double cpb_in_data_unit(double x, int exponent);
 /* x 2^-exponent where 2^-exponent itself may overflow. */
 double cpb_scaled(double x, int exponent);
 
-/* row = 2^-exponent x_i - c */
+/* row = 2^-exponent x_i - c; c NULL = 0 */
 void cpb_row_about(const cpb_loops *loops, cpb_view x, int exponent, size_t i, const double *c, double *row);
 
 /* sum += weight (x_i - c); c NULL = 0. Inline: most rows are short. */

@@ -29,7 +29,9 @@ void cpb_hull_free(cpb_hull *hull) {
   *hull = (cpb_hull){0};
 }
 
-static cpb_status make_room(cpb_hull *hull, size_t room) {
+cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count) {
+  if (count + 1 < hull->room) return CPB_OK;
+  size_t twice = 2 * hull->room + 8, room = twice > count + 1 ? twice : count + 2;
   double *triangle = calloc(room, room * sizeof *triangle);
   if (triangle == NULL || !cpb_resize(&hull->column, room, sizeof *hull->column) ||
       !cpb_resize(&hull->p, room * hull->dim, sizeof *hull->p) ||
@@ -44,12 +46,6 @@ static cpb_status make_room(cpb_hull *hull, size_t room) {
   hull->triangle = triangle;
   hull->room = room;
   return CPB_OK;
-}
-
-cpb_status cpb_hull_reserve(cpb_hull *hull, size_t count) {
-  if (count + 1 < hull->room) return CPB_OK;
-  size_t room = 2 * hull->room + 8;
-  return make_room(hull, room > count + 1 ? room : count + 2);
 }
 
 static double *p_of(const cpb_hull *hull, size_t k) { return hull->p + k * hull->dim; }

@@ -9,6 +9,7 @@
 #include "core/elementary.h"
 #include "core/column_names.h"
 #include "core/fail.h"
+#include "core/median.h"
 #include "core/memory.h"
 #include "core/sized.h"
 #include "geometry/vector.h"
@@ -267,13 +268,8 @@ double cpb_model_rank(const cpb_model *model, double score) {
   return ((double)low + (score - q[low]) / (q[high] - q[low])) / (double)(count - 1);
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles) {
-  qsort(scores, n, sizeof *scores, by_size);
+  cpb_sort_numbers(scores, n);
   for (size_t k = 0; k < count; k++) {
     double at = (double)k / (double)(count - 1) * (double)(n - 1);
     quantiles[k] = scores[(size_t)(at + 0.5)];
@@ -338,16 +334,6 @@ static void put_square(cpb_text *s, const cpb_model_options *o, const double *ce
   }
 }
 
-static void put_ball(cpb_text *s, const cpb_model_options *o, const double *center,
-                     const char *const *columns) {
-  for (size_t i = 0; i < o->d; i++) {
-    cpb_text_format(s, "%s", i == 0 ? "" : " + ");
-    put_square(s, o, center, columns, i);
-  }
-  cpb_text_format(s, " <= ");
-  put_number(s, o->radius * o->radius);
-}
-
 cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                             cpb_error *error) {
   const cpb_model_options *o = &model->options;
@@ -358,7 +344,12 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
   cpb_text s = {0};
   for (size_t k = 0; k < o->balls || k == 0; k++) {
     cpb_text_format(&s, "%s", k == 0 ? "" : "\n OR ");
-    put_ball(&s, o, region_of(o, k).c, columns);
+    for (size_t i = 0; i < o->d; i++) {
+      cpb_text_format(&s, "%s", i == 0 ? "" : " + ");
+      put_square(&s, o, region_of(o, k).c, columns, i);
+    }
+    cpb_text_format(&s, " <= ");
+    put_number(&s, o->radius * o->radius);
   }
   if (s.failure != CPB_JSON_WHOLE) {
     free(s.bytes);

@@ -8,9 +8,6 @@
 #include "learn/smo.h"
 #include "learn/working_set.h"
 
-/* z, a row relative to the centre, becomes S(z)+e = 2s(z,s)/(|z|^2+s^2), d+1 numbers; returns |z|^2. */
-double cpb_paper_lift(const cpb_loops *loops, double *z, size_t d, double s);
-
 /* One step: embeds the rows about `center` at scale s, finds the cap whose plane goes through the support vectors of the
  * widest margin to -e, and moves `center` to the centre of its ball (T3). With s = the present radius the distance to
  * the true centre falls cubically. multiplier: one number per row, sum 1. T10 */
@@ -22,24 +19,14 @@ cpb_status cpb_paper_cap_step(const cpb_working_set *set, const cpb_loops *loops
 cpb_status cpb_paper_cap_iteration(const cpb_working_set *set, const cpb_loops *loops, double *center,
                                    double *multiplier, double *lower2, size_t *steps);
 
-/* SVDD. dual->point: a start, then the centre; *settled: it converged within 50 rounds; paper: one C for all. */
-cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, size_t *rounds, bool *settled,
-                             double *radius);
+/* SVDD. dual->point: a start, then the centre; paper: one C for all. In the report: radius, iterations (rounds), and
+ * converged (within 50 rounds). */
+cpb_status cpb_paper_cap_svm(cpb_capped_dual *dual, bool paper, cpb_svdd_report *report);
 
-typedef struct cpb_paper_kernel_fit {
-  const double *cap; /* of each row, sum >= 1 */
-  double gap;        /* of each SVM */
-  bool paper;        /* one C for all */
-  cpb_error *error;  /* for the error when it is stopped */
-  /* the result */
-  double *a;      /* n multipliers of the last SVM */
-  double *center; /* n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */
-  double radius;
-  size_t rounds;
-  bool settled;
-} cpb_paper_kernel_fit;
-
-/* T11's scheme in the feature space, on Gram rows embedded by T8. */
-cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, cpb_paper_kernel_fit *fit);
+/* The same in the feature space, on Gram rows embedded by T8; gap: of each SVM.
+ *  a        n multipliers of the last SVM
+ *  center   n coefficients >= 0 of sum 1: c = sum center_i phi(x_i) */
+cpb_status cpb_paper_kernel_cap_svm(cpb_kernel_rows *rows, double gap, bool paper, double *a, double *center,
+                                    cpb_svdd_report *report, cpb_error *error);
 
 #endif

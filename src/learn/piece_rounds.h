@@ -86,12 +86,6 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
 
 /* ---- The states of both kinds. ---- */
 
-/* The smallest ball seen, in units of the data. */
-typedef struct cpb_best_ball {
-  double *center;
-  double radius, lower, gap; /* radius inf: none yet */
-} cpb_best_ball;
-
 struct cpb_ball_rounds {
   const cpb_loops *loops;
   size_t d;
@@ -115,29 +109,11 @@ struct cpb_ball_rounds {
   double *multiplier;
   uint64_t *support_row;
   size_t iterations, newcomers;
-  cpb_best_ball best;
+  /* the smallest ball seen, in units of the data; of the report radius (inf: none yet), lower_bound and gap */
+  double *best_center;
+  cpb_ball_report best;
   cpb_memory memory;
 };
-
-/* Reads about the present centre and stages the farthest rows; nothing if some row is out of the unit's range. */
-cpb_status cpb_ball_rounds_read(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids, bool *out_of_range,
-                                const cpb_exec *exec, cpb_error *error);
-
-/* ---- the sample: the rows whose ids have the most trailing zeros, ties in favour of smaller ids ---- */
-
-/* Adds the finite rows of a block that belong to the sample; after a failure the sample may only be too large. */
-cpb_status cpb_ball_rounds_sample(cpb_ball_rounds *rounds, cpb_view x, cpb_row_ids ids);
-
-/* Before it, where the number of rows is known and their ids are their numbers: takes no more than the start needs. */
-void cpb_ball_rounds_expect(cpb_ball_rounds *rounds, uint64_t rows);
-
-/* Begins round 1: unit, origin and first centre. */
-cpb_status cpb_ball_rounds_start(cpb_ball_rounds *rounds, int exponent, uint64_t rows, cpb_error *error);
-
-/* Whether round 1, which was read in the unit of the data without reading the columns, is valid; if not, the
- * rounds are reset, and round 0 must be read. */
-bool cpb_ball_rounds_may_stand(cpb_ball_rounds *rounds, bool out_of_range);
-void cpb_ball_rounds_write(const cpb_ball_rounds *rounds, const cpb_ball_out *out, cpb_ball_report *report);
 
 enum { CPB_EDGE_ROWS = 2048, CPB_EDGE_BINS = 4096 }; /* half of the bins are below the edge */
 

@@ -40,8 +40,8 @@ static const cpb_state_member support_table[] = {CPB_MEMBER_EACH(U64, cpb_ball_r
 
 static const cpb_state_member best_table[] = {
     CPB_MEMBER(SIZE, cpb_ball_rounds, iterations), CPB_MEMBER(F64, cpb_ball_rounds, best.radius),
-    CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
-    CPB_MEMBER_ROWS(cpb_ball_rounds, best.center)};
+    CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower_bound), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
+    CPB_MEMBER_ROWS(cpb_ball_rounds, best_center)};
 
 static void carry_ball_round(cpb_state *s, cpb_ball_rounds *rounds) {
   cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(ball_round_table), 0);

@@ -82,14 +82,12 @@ typedef struct row_job {
   double *to;
 } row_job;
 
-static bool is_there(const cpb_kernel_rows *m, size_t i) { return m->cap == NULL || m->cap[i] > 0; }
-
 static void kernel_block(void *argument, size_t block, size_t first, size_t count) {
   (void)block;
   const row_job *job = argument;
   const cpb_kernel_rows *m = job->rows;
   for (size_t j = first; j < first + count; j++)
-    job->to[j] = is_there(m, j) ? kernel_of(m->kernel, m->loops, m->x, job->row, m->x, j) : 0;
+    job->to[j] = m->cap[j] > 0 ? kernel_of(m->kernel, m->loops, m->x, job->row, m->x, j) : 0;
 }
 
 void cpb_kernel_rows_row(void *rows, size_t i, double *to) {
@@ -110,7 +108,7 @@ void cpb_kernel_rows_combine(cpb_kernel_rows *rows, const double *a, double *to,
 
 static bool any_number(const cpb_kernel_rows *m) {
   for (size_t i = 0; i < m->x.rows; i++)
-    for (size_t j = 0; j < m->x.cols && is_there(m, i); j++)
+    for (size_t j = 0; j < m->x.cols && m->cap[i] > 0; j++)
       if (cpb_view_at(m->x, i, j) != 0) return true;
   return false;
 }
@@ -119,7 +117,7 @@ cpb_status cpb_kernel_rows_look(cpb_kernel_rows *m, cpb_error *error) {
   double largest = 0;
   for (size_t i = 0; i < m->x.rows; i++) {
     m->diagonal[i] = 0;
-    if (!is_there(m, i)) continue;
+    if (!(m->cap[i] > 0)) continue;
     int fault = cpb_row_fault(m->loops, m->x, i);
     if (fault != 0) return cpb_fault_report(i, fault, "x", error);
     largest = fmax(largest, of_rows(m->loops, m->loops->dot, m->x, i, m->x, i));

@@ -15,7 +15,7 @@ typedef struct cpb_kernel_rows {
   const cpb_exec *exec;
   const cpb_kernel *kernel;
   cpb_view x;
-  const double *cap; /* rows with cap 0 are ignored; NULL: all rows count */
+  const double *cap; /* rows with cap 0 are ignored */
   double *diagonal;  /* k(x_i,x_i) */
 } cpb_kernel_rows;
 

@@ -23,19 +23,19 @@ static cpb_status set_caps(double *cap, size_t n, const cpb_svdd_options *option
 }
 
 /* SVDD itself: g = k, q_i = k_ii. */
-static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double gap, double *multipliers,
-                                double *norm2, cpb_svdd_report *report, cpb_error *error) {
+static cpb_status solve_exactly(cpb_kernel_rows *rows, double gap, double *multipliers, double *norm2,
+                                cpb_svdd_report *report, cpb_error *error) {
   cpb_smo smo = {.n = rows->x.rows,
                  .row = cpb_kernel_rows_row,
                  .context = rows,
                  .height = rows->diagonal,
                  .diagonal = rows->diagonal,
-                 .cap = cap,
+                 .cap = rows->cap,
                  .gap = gap,
                  .exec = rows->exec,
                  .error = error,
                  .a = multipliers};
-  cpb_smo_start(cap, smo.n, multipliers);
+  cpb_smo_start(rows->cap, smo.n, multipliers);
   cpb_status status = cpb_smo_solve(&smo);
   *norm2 = smo.norm2;
   report->objective = smo.upper;
@@ -47,8 +47,8 @@ static cpb_status solve_exactly(cpb_kernel_rows *rows, const double *cap, double
 
 /* The bounds of a centre as a solution of SVDD: the best filling at its slopes gives the upper bound, feasible
  * multipliers the lower one. a: feasible multipliers, or NULL for the filling; numbers: space for 3n numbers. */
-static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const double *center,
-                               const double *a, double *numbers, double *norm2, cpb_svdd_report *report) {
+static cpb_status judge_center(cpb_kernel_rows *rows, const double *center, const double *a, double *numbers,
+                               double *norm2, cpb_svdd_report *report) {
   size_t n = rows->x.rows;
   double *slope = numbers, *scratch = numbers + n, *part = numbers + 2 * n;
   const cpb_loops *loops = rows->loops;
@@ -56,7 +56,7 @@ static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const d
   cpb_kernel_rows_combine(rows, center, slope, scratch);
   *norm2 = loops->dot(center, slope, n);
   loops->axpby(1, rows->diagonal, -2, slope, slope, n);
-  cpb_status status = cpb_smo_fill(slope, cap, n, part, &report->objective, &edge);
+  cpb_status status = cpb_smo_fill(slope, rows->cap, n, part, &report->objective, &edge);
   if (a == NULL) a = part;
   report->objective += *norm2;
   cpb_kernel_rows_combine(rows, a, slope, scratch);
@@ -64,25 +64,17 @@ static cpb_status judge_center(cpb_kernel_rows *rows, const double *cap, const d
   return status;
 }
 
-static cpb_status solve_by_caps(cpb_kernel_rows *rows, const double *cap, const cpb_svdd_options *options,
-                                double *multipliers, double *norm2, cpb_svdd_report *report,
-                                cpb_error *error) {
+static cpb_status solve_by_caps(cpb_kernel_rows *rows, const cpb_svdd_options *options, double *multipliers,
+                                double *norm2, cpb_svdd_report *report, cpb_error *error) {
   size_t n = rows->x.rows;
   bool paper = options->method == CPB_SVDD_CAP_SVM_PAPER; /* its multipliers may exceed the caps */
   double *numbers = calloc(4 * n, sizeof *numbers);
-  cpb_paper_kernel_fit fit = {.cap = cap,
-                              .gap = fmax(options->gap, 0x1p-40),
-                              .paper = paper,
-                              .error = error,
-                              .a = numbers,
-                              .center = multipliers};
-  cpb_status status = numbers == NULL ? CPB_ENOMEM : cpb_paper_kernel_cap_svm(rows, &fit);
+  cpb_status status = numbers == NULL ? CPB_ENOMEM
+                                      : cpb_paper_kernel_cap_svm(rows, fmax(options->gap, 0x1p-40), paper,
+                                                                 numbers, multipliers, report, error);
   if (status == CPB_OK)
-    status = judge_center(rows, cap, multipliers, paper ? NULL : fit.a, numbers + n, norm2, report);
+    status = judge_center(rows, multipliers, paper ? NULL : numbers, numbers + n, norm2, report);
   free(numbers);
-  report->radius = fit.radius;
-  report->iterations = fit.rounds;
-  report->converged = fit.settled;
   return status;
 }
 
@@ -112,8 +104,8 @@ cpb_status cpb_kernel_svdd(cpb_view x, const cpb_kernel *kernel, const cpb_svdd_
   if (status == CPB_OK) status = cpb_kernel_rows_look(&rows, error);
   if (status == CPB_OK) {
     status = options->method == CPB_SVDD_EXACT
-                 ? solve_exactly(&rows, cap, options->gap, a, &ours_norm2, &ours, error)
-                 : solve_by_caps(&rows, cap, options, a, &ours_norm2, &ours, error);
+                 ? solve_exactly(&rows, options->gap, a, &ours_norm2, &ours, error)
+                 : solve_by_caps(&rows, options, a, &ours_norm2, &ours, error);
     if (status == CPB_ENOMEM) status = cpb_fail_memory(error, "kernel rows of %zu numbers", n);
   }
   if (status == CPB_OK) {

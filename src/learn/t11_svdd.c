@@ -61,7 +61,7 @@ typedef struct svdd_rows {
   cpb_view x;     /* the caller's rows, or copies in units of 2^exponent */
   int exponent;   /* 0 unless squares of differences leave the safe range of double */
   double *origin; /* the mean, in that unit */
-  double *copies;
+  cpb_memory *memory;
 } svdd_rows;
 
 enum { BLOCK_ROWS = 4096 };
@@ -122,20 +122,18 @@ static void write_mean(const mean_job *job, size_t blocks, double *mean) {
 }
 
 /* The mean of the rows, computed relative to `first`, one of them, and the largest squared distance from it. */
-static cpb_status look(mean_job *job, const double *first, double *mean, double *largest2,
+static cpb_status look(mean_job *job, cpb_memory *memory, const double *first, double *mean, double *largest2,
                        const cpb_exec *exec, cpb_error *error) {
   cpb_blocks blocks = {job->x.rows, BLOCK_ROWS, mean_block, job};
   size_t count = cpb_blocks_count(&blocks);
   job->first = first;
-  job->partial = calloc(count, (job->x.cols + 1) * sizeof *job->partial);
-  if (job->partial == NULL) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
-  job->largest2 = job->partial + count * job->x.cols;
-  cpb_first_fault_init(&job->fault);
+  job->partial = cpb_memory_zeros(memory, count, job->x.cols * sizeof *job->partial);
+  job->largest2 = cpb_memory_zeros(memory, count, sizeof *job->largest2);
+  if (memory->failed) return cpb_fail_memory(error, "a pass over %zu rows", job->x.rows);
   cpb_blocks_run(&blocks, exec);
   *largest2 = 0;
   for (size_t block = 0; block < count; block++) *largest2 = fmax(*largest2, job->largest2[block]);
   write_mean(job, count, mean);
-  free(job->partial);
   return cpb_first_fault_report(&job->fault, "x", error);
 }
 
@@ -149,76 +147,58 @@ static size_t heaviest(const double *caps, size_t n) {
 
 static cpb_status copy_in_unit(svdd_rows *rows, const mean_job *job, cpb_error *error) {
   size_t n = job->x.rows, d = job->x.cols;
-  rows->copies = d > SIZE_MAX / sizeof(double) / n ? NULL : calloc(n * d, sizeof *rows->copies);
-  if (rows->copies == NULL) return cpb_fail_memory(error, "%zu rows in another unit", n);
+  double *copies = cpb_memory_zeros(rows->memory, n, d * sizeof *copies);
+  if (copies == NULL) return cpb_fail_memory(error, "%zu rows in another unit", n);
   for (size_t i = 0; i < n; i++)
-    if (weight_of(job, i) > 0) cpb_scaled_row(job->loops, job->x, rows->exponent, i, rows->copies + i * d);
-  rows->x = cpb_rows(rows->copies, CPB_F64, n, d);
+    if (weight_of(job, i) > 0) cpb_scaled_row(job->loops, job->x, rows->exponent, i, copies + i * d);
+  rows->x = cpb_rows(copies, CPB_F64, n, d);
   return CPB_OK;
 }
 
-static cpb_status make_ready(svdd_rows *rows, mean_job *job, double *first, const cpb_exec *exec,
-                             cpb_error *error) {
-  size_t heavy = heaviest(job->caps, job->x.rows);
-  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT);
-  int fault = cpb_row_fault(job->loops, job->x, heavy);
-  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
-  if (fault != 0) memset(first, 0, job->x.cols * sizeof *first); /* the first fault is the one to report */
-  cpb_status status = look(job, first, rows->origin, &largest2, exec, error);
+/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite. */
+static cpb_status svdd_rows_init(svdd_rows *rows, cpb_memory *memory, cpb_view x, const double *caps,
+                                 const cpb_exec *exec, cpb_error *error) {
+  mean_job job = {.loops = cpb_loops_here(), .x = x, .caps = caps};
+  *rows = (svdd_rows){.x = x, .memory = memory};
+  rows->origin = cpb_memory_take(memory, 2 * x.cols, sizeof *rows->origin);
+  if (rows->origin == NULL) return cpb_fail_memory(error, "%zu columns", x.cols);
+  size_t heavy = heaviest(caps, x.rows);
+  double largest2, safe2 = ldexp(1, 2 * CPB_SAFE_EXPONENT), *first = rows->origin + x.cols;
+  cpb_scaled_row(job.loops, x, 0, heavy, first);
+  if (!cpb_all_finite(first, x.cols)) memset(first, 0, x.cols * sizeof *first); /* reported by its number */
+  cpb_status status = look(&job, memory, first, rows->origin, &largest2, exec, error);
   if (status != CPB_OK || (largest2 > 1 / safe2 && largest2 < safe2)) return status;
-  int exponent = spread_exponent(job->x, job->caps, first);
+  int exponent = spread_exponent(x, caps, first);
   if (exponent == INT_MIN || abs(exponent) < CPB_SAFE_EXPONENT / 2) return CPB_OK;
   rows->exponent = exponent;
-  status = copy_in_unit(rows, job, error);
+  status = copy_in_unit(rows, &job, error);
   if (status != CPB_OK) return status;
-  job->x = rows->x;
-  cpb_scaled_row(job->loops, job->x, 0, heavy, first);
-  return look(job, first, rows->origin, &largest2, exec, error);
-}
-
-/* caps: the weight of each row, or NULL: all the same. EROW for the first row with a weight that is not finite. */
-static cpb_status svdd_rows_init(svdd_rows *rows, cpb_view x, const double *caps, const cpb_exec *exec,
-                                 cpb_error *error) {
-  mean_job job = {.loops = cpb_loops_here(), .x = x, .caps = caps};
-  *rows = (svdd_rows){.x = x, .origin = malloc(2 * x.cols * sizeof(double))};
-  if (rows->origin == NULL) return cpb_fail_memory(error, "%zu columns", x.cols);
-  return make_ready(rows, &job, rows->origin + x.cols, exec, error);
+  job.x = rows->x;
+  cpb_scaled_row(job.loops, job.x, 0, heavy, first);
+  return look(&job, memory, first, rows->origin, &largest2, exec, error);
 }
 
 static cpb_status solve(cpb_capped_dual *dual, const cpb_svdd_options *options, cpb_svdd_report *report,
                         cpb_error *error) {
   cpb_status status = CPB_OK;
-  size_t rounds = 0;
-  bool settled = true;
-  if (options->method != CPB_SVDD_EXACT) {
-    status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, &rounds, &settled,
-                               &report->radius);
+  bool exact = options->method == CPB_SVDD_EXACT;
+  cpb_exec_part after;
+  if (!exact) {
+    status = cpb_paper_cap_svm(dual, options->method == CPB_SVDD_CAP_SVM_PAPER, report);
     /* the bounds of their ball as a solution of SVDD: one read at its centre */
-    cpb_capped_dual judged = *dual;
-    cpb_exec_part part;
-    judged.multipliers = NULL;
-    judged.exec = cpb_exec_part_of(&part, dual->exec, 1, 1);
-    judged.point = malloc(dual->x.cols * sizeof *judged.point);
-    if (judged.point == NULL) status = CPB_ENOMEM;
-    if (status == CPB_OK) {
-      memcpy(judged.point, dual->point, dual->x.cols * sizeof *judged.point);
-      judged.max_iterations = 1;
-      status = cpb_capped_dual_solve(&judged);
-      dual->upper = judged.upper;
-      dual->lower = judged.lower;
-      dual->iterations = rounds;
-    }
-    free(judged.point);
-  } else {
-    status = cpb_capped_dual_solve(dual);
-    report->radius = sqrt(fmax(dual->edge, 0));
+    dual->exec = cpb_exec_part_of(&after, dual->exec, 1, 1);
+    dual->multipliers = NULL;
+    dual->max_iterations = 1;
   }
+  if (status == CPB_OK) status = cpb_capped_dual_solve(dual);
   if (status == CPB_ENOMEM) return cpb_fail_memory(error, "%zu rows", dual->x.rows);
   if (status != CPB_OK) return status;
   report->objective = dual->upper;
   report->lower_bound = dual->lower;
   report->gap = cpb_svdd_gap(dual->upper, &report->lower_bound);
-  report->converged = options->method == CPB_SVDD_EXACT ? report->gap <= options->gap : settled;
+  if (!exact) return CPB_OK;
+  report->radius = sqrt(fmax(dual->edge, 0));
+  report->converged = report->gap <= options->gap;
   report->iterations = dual->iterations;
   return CPB_OK;
 }
@@ -227,7 +207,7 @@ static cpb_status solve_rows(const svdd_rows *rows, const double *caps, const cp
                              double *center, double *multipliers, cpb_svdd_report *report,
                              const cpb_exec *exec, cpb_error *error) {
   size_t d = rows->x.cols;
-  double *point = malloc(2 * d * sizeof *point);
+  double *point = cpb_memory_take(rows->memory, 2 * d, sizeof *point);
   if (point == NULL) return cpb_fail_memory(error, "%zu columns", d);
   for (size_t j = 0; j < d; j++)
     point[j] = options->start == NULL ? 0 : cpb_scaled(options->start[j], rows->exponent) - rows->origin[j];
@@ -246,15 +226,13 @@ static cpb_status solve_rows(const svdd_rows *rows, const double *caps, const cp
                           .point = point,
                           .center = point + d};
   cpb_status status = solve(&dual, options, report, error);
-  if (status == CPB_OK) {
-    int exponent = rows->exponent; /* back to the unit of the data, where squares may overflow */
-    for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], exponent);
-    report->radius = ldexp(report->radius, exponent);
-    report->objective = ldexp(report->objective, 2 * exponent);
-    report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
-  }
-  free(point);
-  return status;
+  if (status != CPB_OK) return status;
+  int exponent = rows->exponent; /* back to the unit of the data, where squares may overflow */
+  for (size_t j = 0; j < d; j++) center[j] = ldexp(dual.center[j], exponent);
+  report->radius = ldexp(report->radius, exponent);
+  report->objective = ldexp(report->objective, 2 * exponent);
+  report->lower_bound = cpb_lower_in_unit(report->lower_bound, 2 * exponent);
+  return CPB_OK;
 }
 
 cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, double *multipliers,
@@ -272,18 +250,15 @@ cpb_status cpb_svdd(cpb_view x, const cpb_svdd_options *given, double *center, d
   if (status == CPB_OK) status = check_weights(options->weights, x.rows, &sum, error);
   if (status == CPB_OK) status = cpb_svdd_check_share(options, x.rows, error);
   if (status != CPB_OK) return status;
-  if (options->weights != NULL) {
-    caps = malloc(x.rows * sizeof *caps);
-    if (caps == NULL) return cpb_fail_memory(error, "%zu rows", x.rows);
-  }
+  cpb_memory memory = {0};
+  svdd_rows rows;
+  if (options->weights != NULL) caps = cpb_memory_take(&memory, x.rows, sizeof *caps);
+  if (memory.failed) return cpb_fail_memory(error, "%zu rows", x.rows);
   for (size_t i = 0; caps != NULL && i < x.rows; i++) /* divides first: the product nu sum may underflow */
     caps[i] = fmin(options->weights[i] / sum / options->nu, 1);
-  svdd_rows rows;
-  status = svdd_rows_init(&rows, x, caps, exec, error);
+  status = svdd_rows_init(&rows, &memory, x, caps, exec, error);
   if (status == CPB_OK) status = solve_rows(&rows, caps, options, center, multipliers, &ours, exec, error);
-  free(rows.origin);
-  free(rows.copies);
-  free(caps);
+  cpb_memory_free(&memory);
   if (status != CPB_OK) return status;
   for (size_t i = 0; multipliers != NULL && i < x.rows; i++) ours.support += multipliers[i] > 0;
   ours.seconds = cpb_seconds_now() - began;

@@ -1,124 +1,115 @@
 /* Rows rounded to a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
- * their squares are integers below 2^24 in each lane (cpb_grid_most columns), exact in float. */
+ * their squares are integers below 2^24 in each lane (CPB_GRID_MOST columns), exact in float. */
 #ifndef CPB_LOOP_GRID_H
 #define CPB_LOOP_GRID_H
 
-#include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include "loop/lane_inline.h"
-#include "loop/table.h"
+#include "loop/lanes.h"
 
-enum { LINE = CPB_BYTES_LINE, MIDDLE = 128 };
+enum { LINE = CPB_BYTES_LINE, MIDDLE = 128, QUARTER = CPB_LANES / 4 };
 
-/* Sixteen lanes in the compiler's vector extension: otherwise gcc uses vectors of four. */
-typedef float grid_f32 __attribute__((vector_size(CPB_LANES * sizeof(float))));
-typedef int32_t grid_i32 __attribute__((vector_size(CPB_LANES * sizeof(int32_t))));
-typedef int8_t grid_i8 __attribute__((vector_size(CPB_LANES)));
-typedef float grid_eight __attribute__((vector_size(8 * sizeof(float))));
-typedef float grid_four __attribute__((vector_size(4 * sizeof(float))));
+/* Adding and subtracting it rounds to the nearest integer; the sum has the integer in its last bits. */
+static const float to_whole = 0x1.8p23f;
 
-LANE_INLINE float add_float_lanes(const grid_f32 *lanes) {
-  grid_eight eight[2];
-  grid_four four[2];
-  memcpy(eight, lanes, sizeof eight);
-  eight[0] += eight[1];
-  memcpy(four, eight, sizeof four);
-  four[0] += four[1];
-  return (four[0][0] + four[0][2]) + (four[0][1] + four[0][3]);
+LANE_INLINE float plus(float a, float b) { return a + b; }
+LANE_INLINE float larger(float a, float b) { return a > b ? a : b; }
+
+/* One number of each row, by the fixed tree: lane j with j+8, then +4, +2, +1. */
+LANE_INLINE void fold_rows(float (*of)(float, float), float lanes[][CPB_LANES], size_t rows, float *to) {
+  float four[CPB_LANES][QUARTER];
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < QUARTER; j++)
+      four[i][j] = of(of(lanes[i][j], lanes[i][j + 2 * QUARTER]),
+                      of(lanes[i][j + QUARTER], lanes[i][j + 3 * QUARTER]));
+  for (size_t i = 0; i < rows; i++) to[i] = of(of(four[i][0], four[i][2]), of(four[i][1], four[i][3]));
 }
 
-/* The first `count` numbers, at most sixteen, then zeros. */
-LANE_INLINE void grid_load(const float *x, size_t count, grid_f32 *to) {
-  if (count >= CPB_LANES) {
-    memcpy(to, x, sizeof *to);
-    return;
+typedef int32_t grid_i32 __attribute__((vector_size(sizeof(vec_f32))));
+
+/* unit (x-center) of sixteen numbers from number i on, and the same minus the middle */
+LANE_INLINE lanes_f32 about_of(lanes_f32 x, const cpb_shift *by, size_t i) {
+  return lanes_times_f32(lanes_less_f32(x, lanes_load_f32(by->center + i)), by->unit);
+}
+LANE_INLINE lanes_f32 z_of(lanes_f32 about, const cpb_shift *by, size_t i) {
+  return lanes_less_f32(about, lanes_load_f32(by->middle + i));
+}
+
+typedef struct number_lanes {
+  lanes_f32 square, largest;
+} number_lanes;
+
+LANE_INLINE number_lanes number_more(number_lanes sums, lanes_f32 x, const cpb_shift *by, size_t i) {
+  lanes_f32 about = about_of(x, by, i), z = z_of(about, by, i);
+  EACH_VECTOR(k, VECTORS_f32) {
+    vec_f32 size = (vec_f32)((grid_i32)z.part[k] & INT32_MAX);
+    sums.square.part[k] += about.part[k] * about.part[k];
+    sums.largest.part[k] = vec_max_f32(size, sums.largest.part[k]);
   }
-#ifdef CPB_LOOP_LANES_H
-  lanes_f32 part = lanes_part_f32(x, count);
-#else
-  float part[CPB_LANES] = {0};
-  for (size_t j = 0; j < count; j++) part[j] = x[j];
-#endif
-  memcpy(to, &part, sizeof *to);
+  return sums;
 }
 
-/* `count` numbers from number i on, at most sixteen: unit (x-center), and the same minus the middle. */
-LANE_INLINE void shift_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, grid_f32 *about,
-                             grid_f32 *z) {
-  grid_f32 from, less;
-  grid_load(x + i, count, about);
-  grid_load(by->center + i, count, &from);
-  grid_load(by->middle + i, count, &less);
-  *about = by->unit * (*about - from);
-  *z = *about - less;
-}
-
-/* Sums of squares and the largest bits so far, per lane. Floats >= 0 are ordered like their bits, and the maximum of
- * integers does not depend on the order. */
-typedef struct number_sums {
-  grid_f32 square;
-  grid_i32 largest;
-} number_sums;
-
-LANE_INLINE void number_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, float *to,
-                              number_sums *sums) {
-  grid_f32 about, z;
-  grid_i32 bits, is_larger;
-  shift_lanes(x, by, i, count, &about, &z);
-  memcpy(&bits, &z, sizeof bits);
-  bits &= INT32_MAX;
-  is_larger = bits > sums->largest;
-  sums->square += about * about;
-  sums->largest = (bits & is_larger) | (sums->largest & ~is_larger);
-  if (to != NULL) memcpy(to + i, &z, sizeof z);
-}
-
-static float number(const float *x, size_t n, const cpb_shift *by, float *z, float *size2) {
+static void number(const float *const *x, const float *const *next, size_t rows, size_t n,
+                   const cpb_shift *by, float *largest, float *size2) {
   const cpb_shift shift = *by;
-  number_sums sums = {{0}, {0}};
-  int32_t bits[CPB_LANES], most = 0;
-  float size;
-  size_t i = 0;
-  for (; i + CPB_LANES <= n; i += CPB_LANES) number_lanes(x, &shift, i, CPB_LANES, z, &sums);
-  if (i < n) number_lanes(x, &shift, i, n - i, z, &sums);
-  memcpy(bits, &sums.largest, sizeof bits);
-  for (size_t j = 0; j < CPB_LANES; j++) most = bits[j] > most ? bits[j] : most;
-  memcpy(&size, &most, sizeof size);
-  *size2 = add_float_lanes(&sums.square);
-  return size;
+  float square[CPB_LANES][CPB_LANES], size[CPB_LANES][CPB_LANES];
+  for (size_t row = 0; row < rows; row++) {
+    const float *from = x[row], *soon = next == NULL ? from : next[row];
+    number_lanes sums = {0};
+    size_t i = 0;
+    for (; i + CPB_LANES <= n; i += CPB_LANES) {
+      lanes_prefetch(soon + i);
+      sums = number_more(sums, lanes_load_f32(from + i), &shift, i);
+    }
+    if (i < n) sums = number_more(sums, lanes_part_f32(from + i, n - i), &shift, i);
+    lanes_store_f32(square[row], sums.square);
+    lanes_store_f32(size[row], sums.largest);
+  }
+  fold_rows(plus, square, rows, size2);
+  fold_rows(larger, size, rows, largest);
 }
 
-/* Sums of the codes of a row, of their squares and of the squared rounding errors, per lane. */
-typedef struct grid_sums {
-  grid_f32 sum, square, left;
-} grid_sums;
+/* Sums of codes, of their squares and of the squared rounding errors. */
+typedef struct grid_lanes {
+  lanes_f32 sum, square, rest;
+} grid_lanes;
 
-LANE_INLINE void grid_lanes(const float *x, const cpb_shift *by, size_t i, size_t count, float per_step,
-                            int8_t *to, size_t step, grid_sums *sums) {
-  const float to_whole = 0x1.8p23f; /* adding and subtracting it rounds to the nearest integer */
-  grid_f32 about, z;
-  shift_lanes(x, by, i, count, &about, &z);
-  grid_f32 steps = z * per_step, code = (steps + to_whole) - to_whole, rest = steps - code;
-  sums->sum += code;
-  sums->square += code * code;
-  sums->left += rest * rest;
-  grid_i8 bytes = __builtin_convertvector(__builtin_convertvector(code, grid_i32), grid_i8);
-  memcpy(to + i / LINE * step + i % LINE, &bytes, sizeof bytes);
+LANE_INLINE grid_lanes grid_more(grid_lanes sums, lanes_f32 x, const cpb_shift *by, size_t i, float per_step,
+                                 int8_t *to) {
+  lanes_f32 z = z_of(about_of(x, by, i), by, i);
+  EACH_VECTOR(k, VECTORS_f32) {
+    vec_f32 steps = z.part[k] * per_step, raised = steps + to_whole, code = raised - to_whole;
+    vec_f32 rest = steps - code;
+    sums.sum.part[k] += code;
+    sums.square.part[k] += code * code;
+    sums.rest.part[k] += rest * rest;
+    vec_store_low_bytes(to + k * VEC_F32, raised);
+  }
+  return sums;
 }
 
-static void grid(const float *x, size_t n, const cpb_shift *by, float per_step, int8_t *to, size_t step,
-                 cpb_gridded *about) {
+static void grid(const float *const *x, const float *const *next, size_t rows, size_t n, const cpb_shift *by,
+                 float per_step, int8_t *to, size_t step, cpb_gridded *about) {
   const cpb_shift shift = *by;
-  grid_sums sums = {{0}, {0}, {0}};
-  size_t i = 0;
-  for (; i + CPB_LANES <= n; i += CPB_LANES) grid_lanes(x, &shift, i, CPB_LANES, per_step, to, step, &sums);
-  if (i < n) grid_lanes(x, &shift, i, n - i, per_step, to, step, &sums);
-  float sum = add_float_lanes(&sums.sum), square = add_float_lanes(&sums.square);
-  bool known = sum > -0x1p31f && sum < 0x1p31f && square < 0x1p31f; /* not for numbers that are not finite */
-  *about = known ? (cpb_gridded){(int32_t)sum, (int32_t)square, add_float_lanes(&sums.left)}
-                 : (cpb_gridded){0, 0, INFINITY};
+  float lanes[3][CPB_LANES][CPB_LANES], sum[3][CPB_LANES];
+  for (size_t row = 0; row < rows; row++, to += LINE) {
+    const float *from = x[row], *soon = next == NULL ? from : next[row];
+    grid_lanes sums = {0};
+    int8_t *line = to;
+    size_t i = 0;
+    for (; i + CPB_LANES <= n; i += CPB_LANES) {
+      lanes_prefetch(soon + i);
+      sums = grid_more(sums, lanes_load_f32(from + i), &shift, i, per_step, line + i % LINE);
+      if (i % LINE == LINE - CPB_LANES) line += step;
+    }
+    if (i < n) sums = grid_more(sums, lanes_part_f32(from + i, n - i), &shift, i, per_step, line + i % LINE);
+    lanes_store_f32(lanes[0][row], sums.sum);
+    lanes_store_f32(lanes[1][row], sums.square);
+    lanes_store_f32(lanes[2][row], sums.rest);
+  }
+  for (size_t i = 0; i < 3; i++) fold_rows(plus, lanes[i], rows, sum[i]);
+  for (size_t row = 0; row < rows; row++)
+    about[row] = (cpb_gridded){(int32_t)sum[0][row], (int32_t)sum[1][row], sum[2][row]};
 }
 
 /* Whole lines of bytes. Compilers add products of 16 bits in pairs, which is much faster than to add bytes: sums of c

@@ -33,6 +33,11 @@ LANE_INLINE vec_f32 vec_load_u8(const uint8_t *p) {
 LANE_INLINE vec_f32 vec_load_i8(const int8_t *p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
 }
+LANE_INLINE void vec_store_low_bytes(int8_t *p, vec_f32 x) {
+  __m256i low = _mm256_shuffle_epi8((__m256i)x, _mm256_set1_epi32(0x0c080400));
+  low = _mm256_permutevar8x32_epi32(low, _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+  _mm_storel_epi64((__m128i *)p, _mm256_castsi256_si128(low));
+}
 LANE_INLINE vec_f32 vec_load_f16(const uint16_t *p) {
   return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }

@@ -35,6 +35,9 @@ LANE_INLINE vec_f32 vec_load_u8(const uint8_t *p) {
 LANE_INLINE vec_f32 vec_load_i8(const int8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
+LANE_INLINE void vec_store_low_bytes(int8_t *p, vec_f32 x) {
+  _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)x));
+}
 LANE_INLINE vec_f32 vec_load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }

@@ -49,6 +49,10 @@ LANE_INLINE vec_f32 vec_load_i8(const int8_t *p) {
   memcpy(&bytes, p, sizeof bytes);
   return __builtin_convertvector(bytes, vec_f32);
 }
+LANE_INLINE void vec_store_low_bytes(int8_t *p, vec_f32 x) {
+  v32_i8 bytes = __builtin_convertvector((v128_i32)x, v32_i8);
+  memcpy(p, &bytes, sizeof bytes);
+}
 
 /* Lanes first, first+1, .. of sixteen, as far as they are below `count`: all bits set. */
 typedef v128_i32 vec_mask_f32;

@@ -10,7 +10,6 @@ void cpb_panel_bytes_plain(const cpb_panel_bytes *p) { panel_bytes(p); }
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
     COMMON_LOOPS,
-    .layer = &plain_layer,
     .tile = tile,
     .panel = panel,
     .signs = signs,

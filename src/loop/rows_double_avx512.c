@@ -9,9 +9,8 @@ enum { FEW_LEAST = 2 };
 
 #include "loop/layer_rows.h"
 
-static void layer_kept(cpb_layer_line *line, size_t d, size_t start) {
-  (void)start; /* a single chunk */
-  layer_chunk_of((layer_kind){.wide = false, .keeps = true}, line, d, 0);
+static void layer_kept(cpb_layer_line *lines, size_t count, size_t d) {
+  layer_lines((layer_kind){.wide = false, .keeps = true}, lines, count, d);
 }
 
 const cpb_rows_rule *const cpb_double_rules_avx512 = double_rules;

@@ -121,46 +121,4 @@ void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count) {
 
 void cpb_rows_plain(const cpb_rows_job *job) { cpb_rows_plain_some(job, 0, job->n); }
 
-/* Rows of T12 by the loops over doubles, chunk by chunk. */
-static const double *plain_chunk(const void *row, bool wide, size_t start, size_t count, double *buffer) {
-  if (wide) return (const double *)row + start;
-  widen_f32((const float *)row + start, count, buffer);
-  return buffer;
-}
-
-static void plain_store(void *out, bool wide, size_t start, size_t count, const double *z) {
-  if (wide)
-    memcpy((double *)out + start, z, count * sizeof *z);
-  else
-    narrow(z, count, (float *)out + start);
-}
-
-static void plain_layer_chunk(cpb_layer_line *line, size_t d, size_t start, bool wide) {
-  double row_buffer[CPB_CHUNK], g_buffer[CPB_CHUNK], z[CPB_CHUNK];
-  size_t count = d - start < CPB_CHUNK ? d - start : CPB_CHUNK;
-  if (line->out != NULL) {
-    const double *a = plain_chunk(line->row, wide, start, count, row_buffer);
-    const double *b = plain_chunk(line->g, wide, start, count, g_buffer);
-    axpby(line->toward_g, b, line->toward_row, a, z, count);
-    plain_store(line->out, wide, start, count, z);
-    if (line->has_last && start + count == d) plain_store(line->out, wide, d, 1, &line->last);
-  }
-  if (line->next_row != NULL) {
-    const double *a = plain_chunk(line->next_row, wide, start, count, row_buffer);
-    const double *b = plain_chunk(line->next_g, wide, start, count, g_buffer);
-    double sums[] = {dot(a, a, count), dot(a, b, count), dot(b, b, count)};
-    for (int k = 0; k < 3; k++) line->sums[k] = (start == 0 ? 0 : line->sums[k]) + sums[k];
-  }
-}
-
-static void layer_f32(cpb_layer_line *line, size_t d, size_t start) {
-  plain_layer_chunk(line, d, start, false);
-}
-static void layer_f64(cpb_layer_line *line, size_t d, size_t start) {
-  plain_layer_chunk(line, d, start, true);
-}
-static void layer_fence(void) {}
-
-static const cpb_layer_loops plain_layer = {.real = {layer_f32, layer_f64}, .fence = layer_fence};
-
 #endif

@@ -1,4 +1,4 @@
-/* Every hot loop, listed once. There is one table per instruction set; all tables give identical bits.
+/* The loops that modules share. There is one table per instruction set; all tables give identical bits.
  *
  * This holds by construction: sums run in 16 virtual lanes that are added as a fixed tree, fused multiply-adds are used only
  * where the product is exact or the definition requires them (tiles, short rows), and every division and square root is the
@@ -91,23 +91,23 @@ typedef struct cpb_layer_line {
   bool has_last;                 /* also writes `last` */
   const void *next_row, *next_g; /* NULL: nothing is summed */
   double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
-  /* converted numbers of the next: its row as doubles and, CPB_LAYER_KEPT elements later, its g; CPB_LANES elements after
-   * them are written */
+  /* converted numbers of the row and, CPB_LAYER_KEPT elements later, of its g, which those of the next replace; CPB_LANES
+   * elements after them are written */
   double *kept;
   /* non-temporal stores: the end of the row before, which ends where this one begins, or nothing; NULL: ordinary stores */
   cpb_layer_carry *carry;
 } cpb_layer_line;
 
-/* out = toward_g g + toward_row row with the bits of axpby, rounded to the type; of d numbers the chunk that begins
- * at `start`. Chunks come in order; those of several lines may alternate. */
-typedef void cpb_layer_loop(cpb_layer_line *line, size_t d, size_t start);
+/* out = toward_g g + toward_row row with the bits of axpby, rounded to the type. All lines are written, or none; all are
+ * summed, or none; all have a last number, or none. */
+typedef void cpb_layer_loop(cpb_layer_line *lines, size_t count, size_t d);
 
 enum { CPB_LAYER_KEPT = 256 };
 
 typedef struct cpb_layer_loops {
   cpb_layer_loop *real[2];
-  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are converted once: row and g point to the
-   * converted numbers. NULL: not worth it. */
+  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are converted once: `kept` is read, row and g are not.
+   * NULL: not worth it. */
   cpb_layer_loop *kept;
   void (*fence)(void); /* after non-temporal stores */
 } cpb_layer_loops;
@@ -289,7 +289,7 @@ typedef struct cpb_loops {
    * applies, and plain C if none does. */
   const cpb_rows_rule *const *rows[2];
 
-  const cpb_layer_loops *layer;
+  const cpb_layer_loops *layer; /* NULL: none */
 
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);
@@ -301,13 +301,15 @@ typedef struct cpb_loops {
   /* digest.h has the definition */
   void (*digest)(const void *bytes, size_t count, uint64_t sums[CPB_DIGEST_LANES]);
 
-  /* z = unit (x-center) - middle of n floats, padded with zeros to a multiple of sixteen; z may be x, or NULL. Returns the
-   * largest |z|; size2 is the sum of squares before the middle is subtracted, in sixteen lanes of floats. */
-  float (*number)(const float *x, size_t n, const cpb_shift *shift, float *z, float *size2);
-  /* The same n <= CPB_GRID_MOST numbers as codes round(per_step z), at most 127 in absolute value, padded with zeros to
-   * a multiple of sixteen: 64 to a line, lines `step` bytes apart. */
-  void (*grid)(const float *x, size_t n, const cpb_shift *shift, float per_step, int8_t *to, size_t step,
-               cpb_gridded *about);
+  /* z = unit (x-center) - middle of rows of n floats, at most CPB_LANES rows: the largest |z| of each, and the sum of
+   * squares before the middle is subtracted, in sixteen lanes of floats. Centre and middle are padded with zeros to a
+   * multiple of sixteen. As many other rows are prefetched, unless next is NULL. */
+  void (*number)(const float *const *x, const float *const *next, size_t rows, size_t n,
+                 const cpb_shift *shift, float *largest, float *size2);
+  /* The same numbers, finite, n <= CPB_GRID_MOST, as codes round(per_step z), at most 127 in absolute value, padded with
+   * zeros to a multiple of sixteen: 64 to a line, lines of a row `step` bytes apart, rows a line. */
+  void (*grid)(const float *const *x, const float *const *next, size_t rows, size_t n, const cpb_shift *shift,
+               float per_step, int8_t *to, size_t step, cpb_gridded *about);
   /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. Padded to whole lines. */
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
   /* NULL where products of floats are as fast. */

@@ -3,18 +3,11 @@
 #include "core/fail.h"
 #include "parallel/tell.h"
 
-void cpb_first_fault_init(cpb_first_fault *first) { atomic_init(&first->key, UINT64_MAX); }
-
-void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault) {
-  uint64_t key = (uint64_t)row * 8 + (uint64_t)fault;
-  uint64_t known = atomic_load_explicit(&first->key, memory_order_relaxed);
-  while (key < known && !atomic_compare_exchange_weak(&first->key, &known, key)) {
-  }
+void cpb_first_fault_meet(cpb_first_fault *first, size_t row, int fault) {
+  if (fault != 0) cpb_report_largest(&first->key, ~((uint64_t)row * 8 + (uint64_t)fault));
 }
 
-cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
-  uint64_t key = atomic_load(&first->key);
-  if (key == UINT64_MAX) return CPB_OK;
+cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error) {
   static const struct {
     cpb_reason reason;
     const char *predicate;
@@ -25,7 +18,12 @@ cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name
       [CPB_FAULT_ZERO] = {CPB_WHY_ROW_ZERO, "is 0: it has no direction"},
       [CPB_FAULT_RANGE] = {CPB_WHY_ROW_RANGE, "has a result too large for the output's type"},
       [CPB_FAULT_LONG] = {CPB_WHY_ROW_LONG, "is longer than the longest row allowed"}};
-  return cpb_fail_row(error, said[key % 8].reason, name, key / 8, "%s", said[key % 8].predicate);
+  return cpb_fail_row(error, said[fault].reason, argument, row, "%s", said[fault].predicate);
+}
+
+cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error) {
+  uint64_t key = ~atomic_load(&first->key);
+  return key == UINT64_MAX ? CPB_OK : cpb_fault_report((size_t)(key / 8), (int)(key % 8), name, error);
 }
 
 size_t cpb_blocks_count(const cpb_blocks *blocks) {
@@ -52,13 +50,6 @@ size_t cpb_blocks_rows(size_t elements_per_row) {
   return rows == 0 ? STEP : rows;
 }
 
-cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error) {
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
-  cpb_first_fault_meet(&first, row, (cpb_fault)fault);
-  return cpb_first_fault_report(&first, argument, error);
-}
-
 typedef struct row_run {
   int (*task)(void *job, size_t row);
   void *job;
@@ -68,16 +59,13 @@ typedef struct row_run {
 static void run_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   row_run *run = arg;
-  for (size_t row = first; row < first + count; row++) {
-    int fault = run->task(run->job, row);
-    if (fault != 0) cpb_first_fault_meet(&run->fault, row, (cpb_fault)fault);
-  }
+  for (size_t row = first; row < first + count; row++)
+    cpb_first_fault_meet(&run->fault, row, run->task(run->job, row));
 }
 
 cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,
                         const char *name, const cpb_exec *exec, cpb_error *error) {
   row_run run = {.task = task, .job = job};
-  cpb_first_fault_init(&run.fault);
   cpb_blocks_run(&(cpb_blocks){rows, cpb_blocks_rows(elements_per_row), run_rows, &run}, exec);
   return cpb_first_fault_report(&run.fault, name, error);
 }

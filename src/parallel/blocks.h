@@ -18,15 +18,15 @@ typedef enum cpb_fault {
   CPB_FAULT_LONG = 6,     /* it is longer than the rows the call was prepared for */
 } cpb_fault;
 
-/* The first faulty row of a call and its fault, whichever thread meets it first. */
+/* The first faulty row of a call and its fault, whichever thread meets it first; {0} is none. */
 typedef struct cpb_first_fault {
-  _Atomic uint64_t key; /* row*8 + fault; UINT64_MAX: none */
+  _Atomic uint64_t key; /* ~(row*8 + fault) */
 } cpb_first_fault;
 
-void cpb_first_fault_init(cpb_first_fault *first);
 /* Reports one fault that was found without blocks. */
 cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error);
-void cpb_first_fault_meet(cpb_first_fault *first, size_t row, cpb_fault fault);
+/* fault: a cpb_fault; 0, none, is ignored */
+void cpb_first_fault_meet(cpb_first_fault *first, size_t row, int fault);
 
 /* CPB_OK without a fault, else EROW and the message "x row 17 holds NaN", name = "x". */
 cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error);

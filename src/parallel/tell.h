@@ -38,5 +38,7 @@ typedef struct cpb_exec_part {
 
 /* The exec to pass to that part; a view into *part, NULL for NULL. */
 const cpb_exec *cpb_exec_part_of(cpb_exec_part *part, const cpb_exec *whole, double from, double to);
+/* The same; *part lives as long as the enclosing block. */
+#define CPB_EXEC_PART(of, start, end) cpb_exec_part_of(&(cpb_exec_part){.whole = NULL}, of, start, end)
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "capball/advanced/candidates.h"
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -21,28 +22,13 @@ typedef struct auditing {
   double *distances; /* queries x block.rows */
 } auditing;
 
-static void keep(double *nearest, size_t k, double distance) {
-  if (!(distance < nearest[k - 1])) return;
-  size_t at = k - 1;
-  for (; at > 0 && nearest[at - 1] > distance; at--) nearest[at] = nearest[at - 1];
-  nearest[at] = distance;
-}
-
 static cpb_status look(void *arg, size_t query, cpb_error *error) {
   auditing *a = arg;
   double *distances = a->distances + query * a->block.rows;
   cpb_status status =
       cpb_reading_distances(&a->reading, cpb_view_slice(a->queries, query, 1), a->block, distances, error);
   for (size_t i = 0; i < a->block.rows && status == CPB_OK; i++)
-    keep(a->nearest + query * a->k, a->k, distances[i]);
-  return status;
-}
-
-static cpb_status look_at_block(auditing *a, const cpb_exec *exec, cpb_error *error) {
-  a->distances = malloc(a->queries.rows * a->block.rows * sizeof *a->distances);
-  if (a->distances == NULL) return cpb_fail_memory(error, "%zu distances", a->queries.rows * a->block.rows);
-  cpb_status status = cpb_exec_try(exec, a->queries.rows, look, a, error);
-  free(a->distances);
+    cpb_keep_smallest(a->nearest + query * a->k, a->k, distances[i]);
   return status;
 }
 
@@ -52,7 +38,11 @@ static cpb_status look_at_all(auditing *a, cpb_source *all, uint64_t *rows, cons
   for (*rows = 0; status == CPB_OK; *rows += a->block.rows) {
     status = all->next(all, &a->block, error);
     if (status != CPB_OK || a->block.rows == 0) break;
-    status = look_at_block(a, exec, error);
+    size_t count = a->queries.rows * a->block.rows;
+    a->distances = malloc(count * sizeof *a->distances);
+    status = a->distances == NULL ? cpb_fail_memory(error, "%zu distances", count)
+                                  : cpb_exec_try(exec, a->queries.rows, look, a, error);
+    free(a->distances);
     if (status == CPB_EROW) status = cpb_fail_later(error, *rows);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0.95, error);
   }
@@ -140,20 +130,16 @@ static cpb_status fill(cpb_source *source, cpb_view *left, size_t cols, const ch
   return status == CPB_OK ? cpb_check_view(*left, name, cols, error) : status;
 }
 
-static double distance_of(const verifying *v, size_t i) {
+static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, cpb_error *error) {
   size_t cols = v->reading.cols;
   double *stored = v->made + AT_ONCE * cols;
-  cpb_row_widen(v->images, i, stored);
-  return sqrt(cpb_loops_here()->dist2(stored, v->made + i * cols, cols)) * (1 + 0x1p-30);
-}
-
-static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, cpb_error *error) {
-  cpb_out made = cpb_rows_out(v->made, CPB_F64, count, v->reading.cols);
+  cpb_out made = cpb_rows_out(v->made, CPB_F64, count, cols);
   cpb_status status =
       cpb_transform_apply(v->transform, CPB_ROLE_BASE, cpb_view_slice(v->rows, 0, count), made, exec, error);
   if (status == CPB_EROW) return cpb_fail_later(error, v->row);
   for (size_t i = 0; i < count && status == CPB_OK; i++) {
-    double off = distance_of(v, i);
+    cpb_row_widen(v->images, i, stored);
+    double off = sqrt(cpb_loops_here()->dist2(stored, v->made + i * cols, cols)) * (1 + 0x1p-30);
     if (!(off <= v->bound[2]))
       return cpb_fail_row(error, CPB_WHY_NOT_THE_IMAGE, "embedded", v->row + i,
                           "is %.3g from the image of this row of the data, but rounding to f16 explains only "

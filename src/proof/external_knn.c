@@ -41,13 +41,13 @@ static cpb_status make_room(asking *a, size_t count, cpb_error *error) {
 
 static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *error) {
   cpb_view query = cpb_view_slice(queries, row, 1);
-  cpb_question_cap cap;
+  cpb_cap cap = {.p = a->p};
   cpb_status status = cpb_check_finite_row(queries, row, "queries", error);
   if (status == CPB_OK) status = cpb_query_norms(a->map, query, &a->norm, NULL, error);
   if (status == CPB_OK) status = cpb_question_embed(a->map, query, &a->point, error);
   if (status != CPB_OK) return status;
   cpb_row_widen(query, 0, a->x);
-  return cpb_question_ask(a->map, a->x, a->r, a->p, &cap, error);
+  return cpb_question_ask(a->map, a->x, a->r, &cap, error);
 }
 
 /* Queries for `count` rows and sorts those found by distance; *lowest is the lowest score. */

@@ -31,12 +31,8 @@ cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
 /* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
 cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
 
-/* p(q,r), b and sigma of one query; x: d doubles, finite, p: d+1 doubles. */
-typedef struct cpb_question_cap {
-  double b, sigma;
-} cpb_question_cap;
-cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
-                            cpb_error *error);
+/* p(q,r), b and sigma of one query; x: d doubles, finite, cap->p: d+1 doubles. */
+cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error);
 
 /* S(q) and 1+q0 of a query, for the distances of rows. */
 typedef struct cpb_question_point {
@@ -108,8 +104,7 @@ cpb_status cpb_query_balls(const cpb_map *map, cpb_view queries, double r, cpb_o
 double cpb_query_distance(double norm, double r, double s, double score, double rise);
 
 /** sin^2 h, a quarter of the largest |p(q,r)-y|^2 over the rows y of the ball |x-q| <= D: the smallest score
- *  there is 1 - 2 sin^2 h. For r = 0 it is s^2 D^2/((norm^2+s^2)((norm-D)^2+s^2)); 1 once the ball holds
- *  the antipode of p, for r = 0 from D = norm+s^2/norm on.                                      T13
+ *  there is 1 - 2 sin^2 h; 1 once the ball holds the antipode of p.                              T13
  *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
  *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
 double cpb_query_reach(double norm, double r, double s, double D);
@@ -117,9 +112,8 @@ double cpb_query_reach(double norm, double r, double s, double D);
 /** The largest distance from S(x) of a row stored in this type by cpb_map_embed. NaN for u8 and i8. */
 double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
 
-/** The largest error of a score relative to <p,y> for the stored y, if the engine rounds p to f32, sums in f32 in any
- *  order, and divides by lengths computed the same way: 2(d+4) 2^-24; for scores in f32 or f16, plus the rounding of
- *  score or 1-score to this type: 4 units of its rounding. Engines that quantise have larger errors. */
+/** The largest error of a score relative to <p,y> for the stored y, if the engine computes in f32, in any order, and
+ *  divides by lengths: 2(d+4) 2^-24, plus 4 roundings of scores in f32 or f16. Engines that quantise have larger ones. */
 double cpb_query_score_error(size_t d, cpb_dtype scores);
 
 /** The certificate: every row whose x is within D of q has a score above this floor. So if an engine returned its

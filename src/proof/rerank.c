@@ -2,13 +2,11 @@
 #include "proof/proof_parts.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "capball/advanced/candidates.h"
-#include "capball/sketch.h"
 #include "core/best.h"
 #include "core/fail.h"
 #include "core/memory.h"
@@ -17,6 +15,7 @@
 #include "loop/table.h"
 #include "parallel/blocks.h"
 #include "search/measure.h"
+#include "sketch/sketch_object.h"
 #include "batch/map_object.h"
 
 typedef struct ranking {
@@ -26,10 +25,6 @@ typedef struct ranking {
   const cpb_hit *candidates;
   size_t count, k;
   cpb_hit *hits;
-  cpb_first_fault query_fault, row_fault;
-  _Atomic uint64_t foreign; /* the largest id beyond the base; 0: none */
-  _Atomic size_t twice;     /* the first query with a duplicate candidate; SIZE_MAX: none */
-  atomic_bool out_of_memory;
 } ranking;
 
 /* One query, and the scratch space of its task. */
@@ -41,7 +36,6 @@ typedef struct asked {
   int met_bits;
 } asked;
 
-/* Whether the id has occurred before in this query. */
 static bool meet_again(asked *a, uint64_t id) {
   size_t last = ((size_t)1 << a->met_bits) - 1;
   size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> (64 - a->met_bits));
@@ -51,19 +45,6 @@ static bool meet_again(asked *a, uint64_t id) {
   return again;
 }
 
-/* True if the query can be answered. */
-static bool ask(ranking *r, size_t query, asked *a) {
-  int fault = cpb_row_fault(r->loops, r->queries, query);
-  if (fault != 0) {
-    cpb_first_fault_meet(&r->query_fault, query, (cpb_fault)fault);
-    return false;
-  }
-  if (r->map != NULL)
-    return cpb_question_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, NULL) == CPB_OK;
-  cpb_row_widen(r->queries, query, a->point.image);
-  return true;
-}
-
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
   if (r->map == NULL) return cpb_measure(r->loops, CPB_L2, r->base, row, a->point.image, NULL, value);
   cpb_row_widen(r->base, row, a->row);
@@ -71,36 +52,38 @@ static int distance(const ranking *r, const asked *a, size_t row, double *value)
   return isnan(*value) ? CPB_FAULT_NAN : 0;
 }
 
-static void rank_query(ranking *r, size_t query, asked *a) {
+static cpb_status rank_query(const ranking *r, size_t query, asked *a, cpb_error *error) {
   cpb_best best = {r->k, 0, a->entries};
-  if (!ask(r, query, a)) return;
+  cpb_status status = CPB_OK;
+  if (r->map == NULL)
+    cpb_row_widen(r->queries, query, a->point.image);
+  else
+    status = cpb_question_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, error);
+  if (status != CPB_OK) return status;
   memset(a->met, 0, sizeof *a->met << a->met_bits);
   for (size_t i = 0; i < r->count; i++) {
     uint64_t id = r->candidates[query * r->count + i].id;
     double value;
-    if (id >= r->base.rows) {
-      cpb_report_largest(&r->foreign, id);
-      return;
-    }
-    if (meet_again(a, id)) {
-      cpb_report_least(&r->twice, query);
-      return;
-    }
+    if (id >= r->base.rows)
+      return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
+                      "candidate %lld is not one of the %zu rows of the base", (long long)id, r->base.rows);
+    if (meet_again(a, id))
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "candidates", "query %zu has a candidate twice", query);
     int fault = distance(r, a, (size_t)id, &value);
-    if (fault != 0) {
-      cpb_first_fault_meet(&r->row_fault, (size_t)id, (cpb_fault)fault);
-      return;
-    }
+    if (fault != 0) return cpb_fault_report((size_t)id, fault, "base", error);
     cpb_best_offer(&best, value, id);
   }
   cpb_ranked_sort(a->entries, best.count);
   for (size_t i = 0; i < r->k; i++)
     r->hits[query * r->k + i] = (cpb_hit){a->entries[i].id, a->entries[i].key};
+  return CPB_OK;
 }
 
-static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
-  ranking *r = arg;
-  (void)block;
+enum { QUERIES_PER_TASK = 8 };
+
+static cpb_status rank_queries(void *arg, size_t task, cpb_error *error) {
+  const ranking *r = arg;
+  size_t query = task * QUERIES_PER_TASK, end = query + QUERIES_PER_TASK;
   cpb_memory memory = {0};
   asked a = {.met_bits = 1};
   while (a.met_bits < 62 && (size_t)1 << a.met_bits < 2 * r->count) a.met_bits++; /* at most half full */
@@ -108,18 +91,20 @@ static void rank_queries(void *arg, size_t block, size_t first, size_t count) {
   a.row = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
   a.point.image = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
   a.met = cpb_memory_take(&memory, (size_t)1 << a.met_bits, sizeof *a.met);
-  if (memory.failed) atomic_store(&r->out_of_memory, true);
-  for (size_t query = first; query < first + count && !memory.failed; query++) rank_query(r, query, &a);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu neighbours", r->k) : CPB_OK;
+  for (; query < end && query < r->queries.rows && status == CPB_OK; query++)
+    status = rank_query(r, query, &a, error);
   cpb_memory_free(&memory);
+  return status;
 }
 
-static cpb_status check(const ranking *r, cpb_error *error) {
+static cpb_status check(const ranking *r, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = r->map != NULL ? cpb_check_round(r->map, error) : CPB_OK;
   if (status != CPB_OK) return status;
   size_t d = r->map != NULL ? r->map->options.d : r->base.cols;
   status = r->map != NULL ? cpb_check_view(r->base, "embedded", d + 1, error)
                           : cpb_check_view(r->base, "base", d, error);
-  if (status == CPB_OK) status = cpb_check_view(r->queries, "queries", d, error);
+  if (status == CPB_OK) status = cpb_check_finite(r->queries, "queries", d, exec, error);
   if (status != CPB_OK) return status;
   if (r->queries.rows > 0 && (r->candidates == NULL || r->hits == NULL))
     return cpb_fail_missing(error, r->candidates == NULL ? "candidates" : "hits");
@@ -129,25 +114,11 @@ static cpb_status check(const ranking *r, cpb_error *error) {
 }
 
 static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
-  enum { QUERIES_PER_TASK = 8 };
-  cpb_status status = check(r, error);
+  cpb_status status = check(r, exec, error);
   if (status != CPB_OK) return status;
-  cpb_first_fault_init(&r->query_fault);
-  cpb_first_fault_init(&r->row_fault);
-  atomic_store(&r->twice, SIZE_MAX);
   r->loops = cpb_loops_here();
-  cpb_blocks_run(&(cpb_blocks){r->queries.rows, QUERIES_PER_TASK, rank_queries, r}, exec);
-  uint64_t foreign = atomic_load(&r->foreign);
-  if (foreign != 0)
-    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
-                    "candidate %lld is not one of the %zu rows of the base", (long long)foreign,
-                    r->base.rows);
-  size_t twice = atomic_load(&r->twice);
-  if (twice != SIZE_MAX)
-    return cpb_fail(error, CPB_WHY_ROW_TWICE, "candidates", "query %zu has a candidate twice", twice);
-  if (atomic_load(&r->out_of_memory)) return cpb_fail_memory(error, "%zu neighbours", r->k);
-  status = cpb_first_fault_report(&r->query_fault, "queries", error);
-  return status == CPB_OK ? cpb_first_fault_report(&r->row_fault, "base", error) : status;
+  size_t tasks = (r->queries.rows + QUERIES_PER_TASK - 1) / QUERIES_PER_TASK;
+  return cpb_exec_try(exec, tasks, rank_queries, r, error);
 }
 
 cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count, size_t k,
@@ -169,15 +140,6 @@ static size_t list_ids(const cpb_hit *candidates, size_t all, uint64_t *ids) {
   return count;
 }
 
-/* Ranking uses positions among the rows read as ids; both orders are the same, so ties are resolved correctly. */
-static void renumber(const uint64_t *ids, size_t count, const cpb_hit *candidates, size_t all,
-                     cpb_hit *local) {
-  for (size_t i = 0; i < all; i++) {
-    const uint64_t *at = bsearch(&candidates[i].id, ids, count, sizeof *ids, cpb_compare_ids);
-    local[i] = (cpb_hit){(uint64_t)(at - ids), candidates[i].value};
-  }
-}
-
 /* Reads every candidate once, in the order of the ids. */
 static cpb_status read_and_rank(ranking *r, const cpb_store *base, uint64_t *ids, cpb_hit *local,
                                 const cpb_exec *exec, cpb_error *error) {
@@ -185,7 +147,11 @@ static cpb_status read_and_rank(ranking *r, const cpb_store *base, uint64_t *ids
   void *data = malloc((found + 1) * base->cols * cpb_dtype_size(base->dtype));
   if (data == NULL) return cpb_fail_memory(error, "%zu rows of %zu columns", found, base->cols);
   cpb_status status = base->get(base, ids, found, data, error);
-  renumber(ids, found, r->candidates, all, local);
+  /* ranking uses positions among the rows read as ids; both orders are the same, so ties are resolved correctly */
+  for (size_t i = 0; i < all; i++) {
+    const uint64_t *at = bsearch(&r->candidates[i].id, ids, found, sizeof *ids, cpb_compare_ids);
+    local[i] = (cpb_hit){(uint64_t)(at - ids), r->candidates[i].value};
+  }
   r->base = cpb_rows(data, base->dtype, found, base->cols);
   r->candidates = local;
   if (status == CPB_OK) {
@@ -231,7 +197,6 @@ cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_h
 
 typedef struct checking {
   const cpb_sketch *sketch;
-  cpb_sketch_options of;
   const cpb_store *rows;
   double room; /* tolerance for images near a boundary: their rounding */
   void *row;
@@ -242,10 +207,10 @@ typedef struct checking {
 /* Whether each bit is the side of its boundary on which the image is; images nearer to a boundary than the rounding
  * error of the narrowest type are not checked. The highest bit of a level is its sign. */
 static bool are_sides(const checking *c, const uint8_t *code) {
-  size_t cols = c->of.d + 1, bits_per = c->of.bits_per;
+  size_t cols = c->sketch->options.d + 1, bits_per = c->sketch->options.bits_per;
   cpb_view_widen(cpb_rows(c->row, c->rows->dtype, 1, cols), c->y);
-  for (size_t i = bits_per - 1; i < c->of.bits; i += bits_per) {
-    double side = cpb_loops_here()->dot(c->of.normals + i / bits_per * cols, c->y, cols);
+  for (size_t i = bits_per - 1; i < c->sketch->options.bits; i += bits_per) {
+    double side = cpb_loops_here()->dot(c->sketch->options.normals + i / bits_per * cols, c->y, cols);
     if (fabs(side) > c->room && (side >= 0) != (code[i / 8] >> i % 8 & 1)) return false;
   }
   return true;
@@ -255,14 +220,14 @@ static bool are_sides(const checking *c, const uint8_t *code) {
 static bool is_code(const checking *c, const uint8_t *code) {
   cpb_view row = cpb_rows(c->row, c->rows->dtype, 1, c->rows->cols);
   return cpb_sketch_encode(c->sketch, row, c->own, NULL, NULL) != CPB_OK ||
-         memcmp(c->own, code, c->of.code_bytes) == 0;
+         memcmp(c->own, code, c->sketch->options.code_bytes) == 0;
 }
 
 static cpb_status check_one(const checking *c, cpb_view codes, uint64_t id, cpb_error *error) {
   const uint8_t *code = (const uint8_t *)codes.data + (size_t)id * codes.stride;
   cpb_status status = c->rows->get(c->rows, &id, 1, c->row, error);
   if (status != CPB_OK) return status;
-  bool embedded = c->rows->cols == c->of.d + 1;
+  bool embedded = c->rows->cols == c->sketch->options.d + 1;
   if (embedded ? are_sides(c, code) : is_code(c, code)) return CPB_OK;
   return cpb_fail_row(error, CPB_WHY_CODE_OF_ROW, "codes", id, "is not the code of %srow %llu",
                       embedded ? "embedded " : "", (unsigned long long)id);
@@ -275,7 +240,7 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
   cpb_memory memory = {0};
   c->row = cpb_memory_take(&memory, c->rows->cols, sizeof(double));
   c->y = cpb_memory_take(&memory, c->rows->cols, sizeof *c->y);
-  c->own = cpb_memory_take(&memory, c->of.code_bytes, 1);
+  c->own = cpb_memory_take(&memory, c->sketch->options.code_bytes, 1);
   cpb_status status = memory.failed ? cpb_fail_memory(error, "a row of %zu columns", c->rows->cols) : CPB_OK;
   for (size_t at = 0; at < look && status == CPB_OK; at++)
     status = check_one(c, codes, found[at * count / look].id, error);
@@ -284,18 +249,15 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
 }
 
 cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error) {
-  cpb_sketch_options of = {.size = sizeof of};
-  cpb_sketch_describe(sketch, &of);
-  return cpb_map_plain(of.d, of.s, of.center, map, error);
+  return cpb_map_plain(sketch->options.d, sketch->options.s, sketch->options.center, map, error);
 }
 
 cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
                             const cpb_hit *found, size_t count, cpb_error *error) {
-  checking c = {.sketch = sketch, .of = {.size = sizeof c.of}, .rows = rows};
+  checking c = {.sketch = sketch, .rows = rows};
   cpb_map *map = NULL;
   if (sketch == NULL || rows == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "rows");
   if (found == NULL && count > 0) return cpb_fail_missing(error, "found");
-  cpb_sketch_describe(sketch, &c.of);
   if (rows->rows != codes.rows)
     return cpb_fail(error, CPB_WHY_ROWS, "codes", "there are %llu rows, but %zu codes",
                     (unsigned long long)rows->rows, codes.rows);

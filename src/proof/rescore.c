@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/best.h"
+#include "core/digits.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
@@ -19,14 +20,13 @@
 
 /* Detects the type that stored rows were rounded to, if it is not given.                                    T13
  *
- * A row rounded to f16 may be stored in a file of f32 or f64, and its length need not show it: the distance of a row
- * from the sphere does not bound its error along the sphere. So every row that is read is examined:
+ * A row rounded to f16 may be stored in a file of f32 or f64, and its length need not show it. So every row that is
+ * read is examined:
  *   its digits   a row whose numbers all fit f16, or have no more decimal digits than f16 is printed with, counts as
  *                rounded to f16; the same for f32
  *   its length   a row farther from the sphere than its type explains was changed in some unknown way: no conclusion
- * The coarsest row decides, so the result does not depend on their order. This detects rounding by file conversions;
- * whether the rows are images of the data at all is checked by a seal (capball/advanced/seal.h) or by
- * cpb_transform_verify. */
+ * The coarsest row decides, so the result does not depend on their order. Whether the rows are images of the data at
+ * all is checked by a seal (capball/advanced/seal.h) or by cpb_transform_verify. */
 
 typedef struct row_look {
   bool any;            /* a row other than an axis has been examined */
@@ -46,25 +46,22 @@ static bool fits_half(double v) {
 
 /* The decimal m/10^k, both exact, is read as the nearest double. */
 static bool has_digits(double v, double least, cpb_dtype stored) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   double size = fabs(v);
-  size_t k = 0, most = sizeof powers / sizeof *powers;
-  while (k < most && size * powers[k] < least) k++;
+  size_t k = 0, most = sizeof cpb_powers_of_ten / sizeof *cpb_powers_of_ten;
+  while (k < most && size * cpb_powers_of_ten[k] < least) k++;
   if (k == most) return true; /* too small to tell: counts as short */
-  double read = nearbyint(size * powers[k]) / powers[k];
+  double read = nearbyint(size * cpb_powers_of_ten[k]) / cpb_powers_of_ten[k];
   return stored == CPB_F32 ? (float)read == (float)size : read == size;
 }
 
-/* Whether v may have been rounded to the type, or printed from it: 5 digits are enough for f16, 9 for f32. */
-static bool is_single(double v) { return (double)(float)v == v || has_digits(v, 1e8, CPB_F64); }
-
-static bool is_half(double v, cpb_dtype stored) { return fits_half(v) || has_digits(v, 1e4, stored); }
-
-/* Values of f16 may also have passed through files of f32. */
+/* Whether v may have been rounded to the type, or printed from it: 5 digits are enough for f16, 9 for f32. Values of f16
+ * may also have passed through files of f32. */
 static bool is_short(double v, cpb_dtype type, cpb_dtype stored) {
-  if (type == CPB_F32) return is_single(v);
-  return is_half(v, stored) || (stored == CPB_F64 && is_single(v) && is_half((double)(float)v, CPB_F32));
+  bool single = (double)(float)v == v || has_digits(v, 1e8, CPB_F64);
+  if (type == CPB_F32) return single;
+  return fits_half(v) || has_digits(v, 1e4, stored) ||
+         (stored == CPB_F64 && single &&
+          (fits_half((double)(float)v) || has_digits((double)(float)v, 1e4, CPB_F32)));
 }
 
 static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype stored) {
@@ -73,13 +70,8 @@ static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype
   return true;
 }
 
-static cpb_dtype precision_of(const double *y, size_t cols, cpb_dtype stored) {
-  if (stored == CPB_F16 || is_short_row(y, cols, CPB_F16, stored)) return CPB_F16;
-  return stored == CPB_F32 || is_short_row(y, cols, CPB_F32, stored) ? CPB_F32 : CPB_F64;
-}
-
 /* A row with a single non-zero coordinate, 1 or -1, on the sphere; the image of the centre under a lift. Its zeros were
- * rounded by less than the smallest half, and the surface bounds the rest: error_of_axis. */
+ * rounded by less than the smallest half, and the surface bounds the rest. */
 static bool is_axis(const cpb_reading *reading, const double *y) {
   size_t others = 0, looked = reading->map != NULL ? reading->cols : reading->d;
   double size = 0;
@@ -89,8 +81,6 @@ static bool is_axis(const cpb_reading *reading, const double *y) {
   }
   return reading->map != NULL ? others == 1 && size == 1 : others == 0;
 }
-
-static double error_of_axis(const cpb_reading *reading) { return sqrt((double)reading->cols) * 0x1p-24; }
 
 static double unit_roundoff(cpb_dtype type) {
   return type == CPB_F64 ? 0x1p-53 : type == CPB_F32 ? 0x1p-24 : 0x1p-11;
@@ -126,7 +116,10 @@ static cpb_status look_at_row(row_look *look, const cpb_reading *reading, const 
         sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
   row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
   one.any = !one.axis;
-  if (one.any) one.precision = precision_of(y, reading->cols, stored);
+  if (one.any && (stored == CPB_F16 || is_short_row(y, reading->cols, CPB_F16, stored)))
+    one.precision = CPB_F16;
+  else if (one.any && (stored == CPB_F32 || is_short_row(y, reading->cols, CPB_F32, stored)))
+    one.precision = CPB_F32;
   one.unexplained = one.any && off > explained(reading, one.precision);
   join_looks(look, &one);
   return CPB_OK;
@@ -136,7 +129,7 @@ static cpb_status look_at_row(row_look *look, const cpb_reading *reading, const 
 static double look_error(const row_look *look, const cpb_reading *reading, cpb_dtype stored) {
   if (look->unexplained) return INFINITY;
   double error = cpb_reading_row_error(reading, look->any ? look->precision : stored);
-  return look->axis ? fmax(error, error_of_axis(reading)) : error;
+  return look->axis ? fmax(error, sqrt((double)reading->cols) * 0x1p-24) : error;
 }
 
 enum { TASK_ROWS = 512 };
@@ -150,25 +143,14 @@ typedef struct looking {
 
 static cpb_status look_at_task(void *arg, size_t task, cpb_error *error) {
   const looking *l = arg;
-  size_t first = task * TASK_ROWS,
-         end = first + TASK_ROWS < l->block.rows ? first + TASK_ROWS : l->block.rows;
+  size_t i = task * TASK_ROWS, end = i + TASK_ROWS < l->block.rows ? i + TASK_ROWS : l->block.rows;
   double *y = malloc(l->reading->cols * sizeof *y);
   cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : CPB_OK;
-  for (size_t i = first; i < end && status == CPB_OK; i++) {
+  for (; i < end && status == CPB_OK; i++) {
     cpb_row_widen(l->block, i, y);
     status = look_at_row(&l->looks[task], l->reading, y, l->block.dtype, l->first + i, error);
   }
   free(y);
-  return status;
-}
-
-static cpb_status look_at_block(looking *l, row_look *look, const cpb_exec *exec, cpb_error *error) {
-  size_t tasks = (l->block.rows + TASK_ROWS - 1) / TASK_ROWS;
-  l->looks = calloc(tasks, sizeof *l->looks);
-  if (l->looks == NULL) return cpb_fail_memory(error, "%zu rows", l->block.rows);
-  cpb_status status = cpb_exec_try(exec, tasks, look_at_task, l, error);
-  for (size_t task = 0; task < tasks; task++) join_looks(look, &l->looks[task]);
-  free(l->looks);
   return status;
 }
 
@@ -180,7 +162,13 @@ static cpb_status look_at_all(row_look *look, const cpb_reading *reading, cpb_so
     status = rows->next(rows, &l.block, error);
     if (status != CPB_OK || l.block.rows == 0) break;
     status = cpb_check_view(l.block, "embedded", reading->cols, error);
-    if (status == CPB_OK) status = look_at_block(&l, look, exec, error);
+    if (status != CPB_OK) break;
+    size_t tasks = (l.block.rows + TASK_ROWS - 1) / TASK_ROWS;
+    l.looks = calloc(tasks, sizeof *l.looks);
+    status = l.looks == NULL ? cpb_fail_memory(error, "%zu rows", l.block.rows)
+                             : cpb_exec_try(exec, tasks, look_at_task, &l, error);
+    for (size_t task = 0; task < tasks && l.looks != NULL; task++) join_looks(look, &l.looks[task]);
+    free(l.looks);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0, error);
   }
   return status;
@@ -426,12 +414,6 @@ static void settle(rescoring *r, size_t query) {
   r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
 }
 
-static void settle_all(rescoring *r) {
-  for (size_t i = 0; r->looks != NULL && i < r->n; i++) join_looks(&r->look, &r->looks[i]);
-  if (r->looks != NULL) r->row_error = look_error(&r->look, &r->reading, r->store->dtype);
-  for (size_t i = 0; i < r->n; i++) settle(r, i);
-}
-
 /* ---- how many candidates would prove the rest ---- */
 
 static cpb_status count_rows(cpb_source *all, cpb_view p, const double *limits, uint64_t *counts,
@@ -546,8 +528,11 @@ static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   if (status == CPB_OK) status = find_precision(r, exec, error);
   if (status == CPB_OK) status = cpb_reading_prepare(&r->reading, r->queries, r->norms, r->p, exec, error);
   if (status == CPB_OK) status = rescore_all(r, exec, error);
-  if (status == CPB_OK) settle_all(r);
-  return status == CPB_OK ? count_needed(r, exec, error) : status;
+  if (status != CPB_OK) return status;
+  for (size_t i = 0; r->looks != NULL && i < r->n; i++) join_looks(&r->look, &r->looks[i]);
+  if (r->looks != NULL) r->row_error = look_error(&r->look, &r->reading, r->store->dtype);
+  for (size_t i = 0; i < r->n; i++) settle(r, i);
+  return count_needed(r, exec, error);
 }
 
 static void give_facts(const rescoring *r) {

@@ -49,10 +49,7 @@ double cpb_query_reach(double norm, double r, double s, double D) {
   return fmin(1, fmax(half_sine2(&p, -D), half_sine2(&p, D)));
 }
 
-static double frobenius(const double *a, size_t n) {
-  double sum = cpb_loops_here()->dot(a, a, n);
-  return sqrt(sum);
-}
+static double frobenius(const double *a, size_t n) { return sqrt(cpb_loops_here()->dot(a, a, n)); }
 
 /* The error of z = W(x-m), in roundings of its size, and an offset added to that size. */
 typedef struct metric_rounding {

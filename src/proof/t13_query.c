@@ -30,18 +30,13 @@ cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb
   return fault == 0 ? CPB_OK : cpb_fault_report(row, fault, name, error);
 }
 
-cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, double *p, cpb_question_cap *cap,
-                            cpb_error *error) {
-  size_t d = map->options.d;
-  if (r == 0) {
-    *cap = (cpb_question_cap){1, 0};
-    return cpb_map_embed(map, cpb_rows(x, CPB_F64, 1, d), cpb_rows_out(p, CPB_F64, 1, d + 1), NULL, error);
-  }
+cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error) {
+  size_t d = cap->d = map->options.d;
   cpb_region ball = {.kind = CPB_BALL, .d = d, .c = (double *)(uintptr_t)x, .r = r, .W = map->metric};
-  cpb_cap full = {.d = d, .p = p};
-  cpb_status status = cpb_map_cap(map, &ball, &full, error);
-  *cap = (cpb_question_cap){full.b, full.sigma};
-  return status;
+  if (r > 0) return cpb_map_cap(map, &ball, cap, error);
+  cap->b = 1;
+  cap->sigma = 0;
+  return cpb_map_embed(map, cpb_rows(x, CPB_F64, 1, d), cpb_rows_out(cap->p, CPB_F64, 1, d + 1), NULL, error);
 }
 
 typedef struct caps_job {
@@ -57,16 +52,16 @@ typedef struct caps_job {
 static cpb_status answer_row(const caps_job *job, size_t row, double *memory, cpb_error *error) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = job->map->options.d;
-  double *x = memory, *p = memory + d, r = job->radii != NULL ? job->radii[row] : job->r;
-  cpb_question_cap cap = {NAN, NAN};
+  double *x = memory, r = job->radii != NULL ? job->radii[row] : job->r;
+  cpb_cap cap = {.p = memory + d, .b = NAN, .sigma = NAN};
   cpb_status status = cpb_check_finite_row(job->queries, row, "queries", error);
   if (status == CPB_OK) {
     cpb_row_widen(job->queries, row, x);
-    status = cpb_question_ask(job->map, x, r, p, &cap, error);
+    status = cpb_question_ask(job->map, x, r, &cap, error);
   }
   if (status == CPB_OK)
     for (size_t offset = 0; offset <= d; offset += CPB_CHUNK)
-      cpb_row_store(loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), p + offset);
+      cpb_row_store(loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), cap.p + offset);
   else
     cpb_row_spoil(job->p, row);
   if (job->b != NULL) job->b[row] = cap.b;

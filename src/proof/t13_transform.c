@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/map_object.h"
 #include "batch/row_state.h"
 #include "batch/ruler.h"
 #include "capball/advanced/candidates.h"
@@ -76,20 +77,17 @@ cpb_status cpb_transform_new(const cpb_transform_options *given, cpb_transform *
 cpb_status cpb_transform_of_map(const cpb_map *map, cpb_transform **out, cpb_error *error) {
   if (map == NULL || out == NULL) return cpb_fail_missing(error, map == NULL ? "map" : "transform");
   *out = NULL;
-  cpb_map_options options = {.size = sizeof options};
-  cpb_map_describe(map, &options);
   cpb_transform *transform = malloc(sizeof *transform);
-  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", options.d);
+  if (transform == NULL) return cpb_fail_memory(error, "a transform of dimension %zu", map->options.d);
   *transform = (cpb_transform){.options = defaults, .facts = cpb_transform_about(CPB_TRANSFORM_SPHERE)};
   transform->options.kind = CPB_TRANSFORM_SPHERE;
-  transform->options.d = options.d;
-  cpb_status status = cpb_map_new(&options, &transform->map, error);
+  transform->options.d = map->options.d;
+  cpb_status status = cpb_map_new(&map->options, &transform->map, error);
   if (status != CPB_OK) {
     free(transform);
     return status;
   }
-  cpb_map_describe(transform->map, &options);
-  transform->options.columns = options.columns; /* from the map */
+  transform->options.columns = transform->map->options.columns;
   *out = transform;
   return CPB_OK;
 }
@@ -165,8 +163,13 @@ typedef struct application {
   const cpb_transform *transform;
   cpb_role role;
   cpb_ruler metric; /* of the rows to read */
-  cpb_out y;
+  cpb_out y;        /* those to write */
 } application;
+
+static application application_of(const cpb_transform *transform, cpb_role role, cpb_view from, cpb_out to) {
+  cpb_ruler metric = {.loops = cpb_loops_here(), .x = from, .c = transform->options.center, .sign = 1};
+  return (application){transform, role, metric, to};
+}
 
 /* False if a coordinate is out of range for y's type. */
 static bool store_row(const application *a, size_t row, const image *of) {
@@ -212,7 +215,6 @@ static int apply_row(void *arg, size_t row) {
   return fault;
 }
 
-/* The message of a row without an image. */
 static cpb_status refuse_row(const application *a, const cpb_error *why, cpb_error *error) {
   size_t row = (size_t)why->row;
   bool centred = a->metric.c != NULL;
@@ -237,10 +239,7 @@ cpb_status cpb_transform_apply(const cpb_transform *transform, cpb_role role, cp
   if (status == CPB_OK) status = cpb_check_out(y, "y", x.rows, cpb_transform_cols(transform), error);
   if (status == CPB_OK) status = cpb_check_apart(x, "x", y, "y", error);
   if (status != CPB_OK) return status;
-  application a = {.transform = transform,
-                   .role = role,
-                   .metric = {.loops = cpb_loops_here(), .x = x, .c = transform->options.center, .sign = 1},
-                   .y = y};
+  application a = application_of(transform, role, x, y);
   cpb_error why;
   status = cpb_rows_run(x.rows, x.cols, apply_row, &a, "x", exec, &why);
   return status == CPB_OK ? CPB_OK : refuse_row(&a, &why, error);
@@ -258,27 +257,20 @@ double cpb_transform_unit(const cpb_transform *transform) {
   }
 }
 
-typedef struct inversion {
-  const cpb_loops *loops;
-  const double *center;
-  double unit;
-  cpb_view y;
-  cpb_out x;
-} inversion;
-
 static int bring_back(void *arg, size_t row) {
-  const inversion *job = arg;
-  double buffer[CPB_CHUNK], limit = cpb_out_limit(job->x.dtype);
-  int fault = cpb_row_fault(job->loops, job->y, row);
-  for (size_t offset = 0; offset < job->x.cols && fault == 0; offset += CPB_CHUNK) {
-    size_t count = cpb_chunk_count(job->x.cols, offset);
-    const double *y = cpb_row_chunk(job->loops, job->y, row, offset, count, buffer);
+  const application *a = arg;
+  const cpb_loops *loops = a->metric.loops;
+  double buffer[CPB_CHUNK], limit = cpb_out_limit(a->y.dtype), unit = cpb_transform_unit(a->transform);
+  int fault = cpb_row_fault(loops, a->metric.x, row);
+  for (size_t offset = 0; offset < a->y.cols && fault == 0; offset += CPB_CHUNK) {
+    size_t count = cpb_chunk_count(a->y.cols, offset);
+    const double *y = cpb_row_chunk(loops, a->metric.x, row, offset, count, buffer);
     for (size_t i = 0; i < count; i++)
-      buffer[i] = y[i] * job->unit + (job->center != NULL ? job->center[offset + i] : 0);
+      buffer[i] = y[i] * unit + (a->metric.c != NULL ? a->metric.c[offset + i] : 0);
     if (!cpb_chunk_fits(buffer, count, limit)) fault = CPB_FAULT_RANGE;
-    cpb_row_store(job->loops, job->x, row, offset, count, buffer);
+    cpb_row_store(loops, a->y, row, offset, count, buffer);
   }
-  if (fault != 0) cpb_row_spoil(job->x, row);
+  if (fault != 0) cpb_row_spoil(a->y, row);
   return fault;
 }
 
@@ -294,10 +286,6 @@ cpb_status cpb_transform_unapply(const cpb_transform *transform, cpb_view y, cpb
   if (status == CPB_OK) status = cpb_check_out(x, "x", y.rows, transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_apart(y, "y", x, "x", error);
   if (status != CPB_OK) return status;
-  inversion job = {.loops = cpb_loops_here(),
-                   .center = transform->options.center,
-                   .unit = cpb_transform_unit(transform),
-                   .y = y,
-                   .x = x};
-  return cpb_rows_run(y.rows, y.cols, bring_back, &job, "y", exec, error);
+  application a = application_of(transform, CPB_ROLE_BASE, y, x);
+  return cpb_rows_run(y.rows, y.cols, bring_back, &a, "y", exec, error);
 }

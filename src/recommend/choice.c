@@ -1,6 +1,5 @@
 /* The scale for a goal, with the evidence for it. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,13 +46,6 @@ void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
 
 /* ---- ABID ---- */
 
-static cpb_status new_curve(cpb_view sample, const double *center, cpb_abid_curve **curve,
-                            const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = cpb_abid_curve_new(sample, center, 0, curve, exec, error);
-  if (status != CPB_EINVAL) return status;
-  return cpb_abid_curve_new(sample, center, 256, curve, exec, error); /* norms too far apart */
-}
-
 static cpb_status fill_abid(cpb_choice *c, const cpb_abid_curve *curve, cpb_error *error) {
   double unit = c->facts.sample_mean_norm;
   for (size_t i = 0; i < ABID_POINTS; i++) {
@@ -98,7 +90,9 @@ static cpb_status fill_norms(cpb_choice *c, cpb_view sample, const double *cente
 static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *center, const cpb_exec *exec,
                               cpb_error *error) {
   cpb_abid_curve *curve;
-  cpb_status status = new_curve(sample, center, &curve, exec, error);
+  cpb_status status = cpb_abid_curve_new(sample, center, 0, &curve, exec, error);
+  if (status == CPB_EINVAL) /* norms too far apart */
+    status = cpb_abid_curve_new(sample, center, 256, &curve, exec, error);
   if (status != CPB_OK) return status;
   c->facts.sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->facts.sample_mean_norm > 0))
@@ -155,9 +149,8 @@ static size_t first_reached(const choosing *w) {
 static cpb_status find_recall(choosing *w, cpb_curve_point *best, const cpb_exec *exec, cpb_error *error) {
   cpb_choice *c = w->choice;
   double step = sqrt(2), fine = cpb_pow(step, 1. / (REFINED + 1));
-  cpb_exec_part grid, refined;
   cpb_status status =
-      measure(w, 0, c->facts.sample_mean_norm / 4, step, GRID, cpb_exec_part_of(&grid, exec, 0, 0.6), error);
+      measure(w, 0, c->facts.sample_mean_norm / 4, step, GRID, CPB_EXEC_PART(exec, 0, 0.6), error);
   if (status != CPB_OK) return status;
   size_t at = first_reached(w);
   if (at == GRID)
@@ -165,8 +158,7 @@ static cpb_status find_recall(choosing *w, cpb_curve_point *best, const cpb_exec
                     "recall %g is not reached: %g at %g times the mean norm", w->o->target,
                     c->ceiling[GRID - 1].value, c->ceiling[GRID - 1].s / c->facts.sample_mean_norm);
   if (at > 0)
-    status = measure(w, at, c->ceiling[at - 1].s * fine, fine, REFINED,
-                     cpb_exec_part_of(&refined, exec, 0.6, 1), error);
+    status = measure(w, at, c->ceiling[at - 1].s * fine, fine, REFINED, CPB_EXEC_PART(exec, 0.6, 1), error);
   if (status != CPB_OK) return status;
   *best = c->ceiling[first_reached(w)];
   c->alternatives[CPB_GOAL_RECALL] = best->s;
@@ -203,13 +195,12 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
   choice->alternatives[CPB_GOAL_HEMISPHERE] = cpb_hemisphere_scale(options->norm_max, right_angle);
   choice->alternatives[CPB_GOAL_SPREAD] = choice->alternatives[CPB_GOAL_RECALL] = NAN;
   if (options->goal < CPB_GOAL_SPREAD) return take_norm(choice, options, error);
-  cpb_exec_part spread, search;
-  cpb_status status = find_spread(choice, sample, center, cpb_exec_part_of(&spread, exec, 0, 0.2), error);
+  cpb_status status = find_spread(choice, sample, center, CPB_EXEC_PART(exec, 0, 0.2), error);
   cpb_curve_point best = {NAN, NAN};
   bool recall = options->goal == CPB_GOAL_RECALL;
   if (status == CPB_OK && (recall || sample.rows > options->k)) {
     choosing w = {.choice = choice, .sample = sample, .center = center, .o = options};
-    status = find_recall(&w, &best, cpb_exec_part_of(&search, exec, 0.2, 1), error);
+    status = find_recall(&w, &best, CPB_EXEC_PART(exec, 0.2, 1), error);
     if (!recall && status == CPB_EINVAL) status = CPB_OK; /* only an alternative */
   }
   if (status != CPB_OK) return status;
@@ -219,19 +210,15 @@ static cpb_status choose(cpb_choice *choice, cpb_view sample, const double *cent
   return CPB_OK;
 }
 
-cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *given,
+cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
                             cpb_choice **choice, const cpb_exec *exec, cpb_error *error) {
-  if (choice == NULL) return cpb_fail_missing(error, "choice");
   *choice = NULL;
-  cpb_goal_options options = defaults;
-  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_goal_options", error);
-  if (status != CPB_OK) return status;
-  if ((unsigned)options.goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options.goal);
-  if (options.goal == CPB_GOAL_RECALL && !(options.target > 0 && options.target < 1))
-    return cpb_fail_domain(error, "target", options.target, "target must be > 0 and < 1");
+  if ((unsigned)options->goal >= CPB_GOALS) return cpb_fail_choice(error, "goal", (int)options->goal);
+  if (options->goal == CPB_GOAL_RECALL && !(options->target > 0 && options->target < 1))
+    return cpb_fail_domain(error, "target", options->target, "target must be > 0 and < 1");
   cpb_choice *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a choice");
-  status = choose(made, sample, center, &options, exec, error);
+  cpb_status status = choose(made, sample, center, options, exec, error);
   if (status == CPB_OK)
     *choice = made;
   else

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/best.h"
 #include "core/fail.h"
 #include "core/memory.h"
 #include "core/rows.h"
@@ -29,26 +30,13 @@ static void encode(cpb_engine engine, float factor, const float *shift, const fl
   }
 }
 
-/* A true neighbour, with its score in an index. */
-typedef struct member {
-  float score;
-  uint64_t id;
-} member;
-
-static bool better(member a, member b) { return a.score > b.score || (a.score == b.score && a.id < b.id); }
-
-static int best_first(const void *left, const void *right) {
-  const member *a = left, *b = right;
-  return better(*b, *a) - better(*a, *b);
-}
-
 /* One kind of index queried in one form. */
 typedef struct contest {
   cpb_engine engine;
   size_t form;
   float *panels;           /* of CPB_PANEL_COLS queries each */
   float *thresholds;       /* rows below it score worse than all members of the query */
-  member *members;         /* queries x most, best first */
+  cpb_ranked *members;     /* queries x most: the true neighbours by their scores, best first */
   _Atomic uint64_t *ahead; /* queries x (most+1): rows that score better than the members from this one on */
 } contest;
 
@@ -186,14 +174,14 @@ static void new_contest(measurement *m, cpb_engine engine, size_t form) {
 /* ---- the scores of the members ---- */
 
 typedef struct scoring {
-  member *members;
+  cpb_ranked *members;
   size_t column;
 } scoring;
 
 static void take_score(void *context, size_t row, uint64_t columns, const float *values) {
   (void)columns;
   scoring *s = context;
-  s->members[row].score = values[s->column];
+  s->members[row].key = -(double)values[s->column];
 }
 
 /* Runs the panel loop over the stored rows of one contest. */
@@ -224,8 +212,8 @@ static void score_members(measurement *m, size_t query, const float *rows, float
     for (size_t k = 0; k < count; k++) s.members[k].id = truth->ids[query * truth->most + k];
     encode_rows(m, c->engine, rows, count, coded, starts);
     run_panel(m, c, panel, coded, count, starts, everything, take_score, &s);
-    qsort(s.members, count, sizeof *s.members, best_first);
-    c->thresholds[query] = nextafterf(s.members[count - 1].score, -INFINITY);
+    cpb_ranked_sort(s.members, count);
+    c->thresholds[query] = nextafterf((float)-s.members[count - 1].key, -INFINITY);
   }
 }
 
@@ -260,11 +248,12 @@ typedef struct counting {
 } counting;
 
 /* The number of members that are better. */
-static size_t place_among(const member *members, size_t count, member row) {
+static size_t place_among(const cpb_ranked *members, size_t count, cpb_ranked row) {
   size_t low = 0, high = count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (better(members[middle], row))
+    cpb_ranked here = members[middle];
+    if (here.key < row.key || (here.key == row.key && here.id < row.id))
       low = middle + 1;
     else
       high = middle;
@@ -277,7 +266,7 @@ static void count_row(void *context, size_t row, uint64_t columns, const float *
   const cpb_truth *truth = c->truth;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns), query = c->first_query + column;
-    member here = {values[column], c->first_id + row};
+    cpb_ranked here = {-(double)values[column], c->first_id + row};
     if (here.id == truth->self[query]) continue;
     size_t place = place_among(c->contest->members + query * truth->most, truth->count[query], here);
     c->ahead[column * (truth->most + 1) + place]++;

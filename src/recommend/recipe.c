@@ -18,33 +18,33 @@ bool cpb_recipe_suits(cpb_transform_kind kind, cpb_metric metric) {
 }
 
 /* Raw rows under cosine are divided by their lengths. */
-static cpb_status add_transform(cpb_recipe *recipe, const cpb_recipe_facts *facts, cpb_error *error) {
+static cpb_status add_transform(cpb_recipe *recipe, const cpb_statistics_result *facts, cpb_error *error) {
   bool direction = recipe->kind == CPB_TRANSFORM_NONE && recipe->metric == CPB_COSINE;
   cpb_transform_options options;
   cpb_transform_options_init(&options, sizeof options);
   options.kind = direction ? CPB_TRANSFORM_NORMALIZE : recipe->kind;
-  options.d = facts->d;
-  options.center = recipe->kind == CPB_TRANSFORM_NONE ? NULL : facts->center;
+  options.d = facts->sample.cols;
+  options.center = recipe->kind == CPB_TRANSFORM_NONE ? NULL : facts->mean;
   options.max_norm = facts->norm_max;
   return cpb_transform_new(&options, &recipe->transform, error);
 }
 
-static cpb_status add_sphere(cpb_recipe *recipe, const cpb_recipe_facts *facts, cpb_error *error) {
+static cpb_status add_sphere(cpb_recipe *recipe, const cpb_statistics_result *facts, cpb_error *error) {
   cpb_map *map = NULL;
-  cpb_status status = cpb_map_plain(facts->d, recipe->s, facts->center, &map, error);
+  cpb_status status = cpb_map_plain(facts->sample.cols, recipe->s, facts->mean, &map, error);
   if (status == CPB_OK) status = cpb_transform_of_map(map, &recipe->transform, error);
   cpb_map_free(map);
   return status;
 }
 
-cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_facts *facts, int metric,
-                           cpb_error *error) {
+cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_statistics_result *facts, double spread,
+                           int metric, cpb_error *error) {
   static const cpb_transform_kind kinds[CPB_RECIPES] = {
       CPB_TRANSFORM_NONE,   CPB_TRANSFORM_NORMALIZE, CPB_TRANSFORM_SPHERE,
       CPB_TRANSFORM_SPHERE, CPB_TRANSFORM_SPHERE,    CPB_TRANSFORM_SPHERE,
       CPB_TRANSFORM_SPHERE, CPB_TRANSFORM_LIFT_IP,   CPB_TRANSFORM_LIFT_COSINE};
   const double mean = facts->norm_mean,
-               scales[CPB_RECIPES] = {NAN, NAN, facts->spread, mean, 2 * mean, 4 * mean, 8 * mean, NAN, NAN};
+               scales[CPB_RECIPES] = {NAN, NAN, spread, mean, 2 * mean, 4 * mean, 8 * mean, NAN, NAN};
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < CPB_RECIPES; i++) {
     cpb_metric by =

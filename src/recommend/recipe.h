@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "capball/advanced/statistics.h"
 #include "capball/transform.h"
 
 typedef struct cpb_recipe {
@@ -18,17 +19,12 @@ enum { CPB_RECIPES = 9 };
 /* Whether an index that ranks by `metric` can use rows of this kind. */
 bool cpb_recipe_suits(cpb_transform_kind kind, cpb_metric metric);
 
-/* What the recipes are fitted to: a centre, the norms about it (> 0), and the scale of the largest spread. */
-typedef struct cpb_recipe_facts {
-  size_t d;
-  const double *center;
-  double spread, norm_mean, norm_max;
-} cpb_recipe_facts;
-
 /* The recipes of a recommendation, simpler ones first; free them in any case.
+ * facts    of the base, with norms
+ * spread   the scale of the largest spread
  * metric   a cpb_metric, or -1: each by its own, raw rows by cosine; those that do not suit it have no transform */
-cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_recipe_facts *facts, int metric,
-                           cpb_error *error);
+cpb_status cpb_recipes_new(cpb_recipe recipes[CPB_RECIPES], const cpb_statistics_result *facts, double spread,
+                           int metric, cpb_error *error);
 void cpb_recipes_free(cpb_recipe recipes[CPB_RECIPES]);
 
 /* Rows as an index stores them: f32, densely packed. Rows without an image (a zero that should be a direction) become 0

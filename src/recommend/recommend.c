@@ -1,10 +1,8 @@
 /* Measures every transform x index x query form on one sample, and chooses the best. */
 #include "capball/advanced/statistics.h"
-#include "capball/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "batch/row_state.h"
 #include "capball/search.h"
@@ -58,24 +56,6 @@ static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, c
 
 /* ---- recall and numbers of candidates from ranks ---- */
 
-/* The row of one index, recipe and query form. */
-static cpb_recommend_row *row_at(cpb_recommendation *of, cpb_engine index, size_t recipe, size_t form) {
-  return &of->row[(size_t)index * of->per_index + of->first_of[recipe] + form];
-}
-
-/* How many of the ascending ranks are below `place`. */
-static size_t below(const uint64_t *ranks, size_t count, uint64_t place) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (ranks[middle] < place)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static size_t bytes_of(cpb_engine index, size_t cols) {
   if (index == CPB_ENGINE_BITS) return (cols + 7) / 8;
   return index == CPB_ENGINE_INT8 ? cols : 4 * cols;
@@ -121,12 +101,14 @@ static void take_ranks(cpb_recommendation *of, cpb_recommend_row *row, uint64_t 
                        size_t cols) {
   double *curve = of->curves[row - of->row];
   qsort(ranks, count, sizeof *ranks, cpb_compare_ids);
-  row->recall = (double)below(ranks, count, of->facts.k) / (double)count;
+  for (size_t i = 0, found = 0; i < CURVE; i++) {
+    while (found < count && ranks[found] < of->candidates[i]) found++;
+    curve[i] = (double)found / (double)count;
+  }
+  row->recall = curve[0]; /* of k candidates */
   row->candidates_for_99 = ranks[count - count / 100 - 1] + 1;
   set_errors(row, ranks, count, (double)of->facts.queries);
   row->bytes = bytes_of(row->index, cols);
-  for (size_t i = 0; i < CURVE; i++)
-    curve[i] = (double)below(ranks, count, of->candidates[i]) / (double)count;
 }
 
 /* ---- the choice ---- */
@@ -158,20 +140,20 @@ static bool is_simpler(const cpb_recommend_row *a, const cpb_recommend_row *b) {
 /* The criterion is the fewest candidates for 99 %. Within its noise the higher recall wins, and within the noise of that
  * the simplest. */
 static size_t best_of(const cpb_recommendation *of, cpb_engine engine, int allowed) {
-  const cpb_recommend_row *rows = of->row + (size_t)engine * of->per_index, *end = rows + of->per_index;
-  const cpb_recommend_row *best = NULL, *pick = NULL;
-  for (const cpb_recommend_row *row = rows; row < end; row++)
-    if ((class_of(row) & allowed) != 0 && (best == NULL || is_better(row, best))) best = row;
+  const cpb_recommend_row *rows[ROWS_MOST], *best = NULL, *pick = NULL;
+  size_t first = (size_t)engine * of->per_index, count = 0;
+  for (size_t i = first; i < first + of->per_index; i++)
+    if ((class_of(&of->row[i]) & allowed) != 0) rows[count++] = &of->row[i];
+  for (size_t i = 0; i < count; i++)
+    if (best == NULL || is_better(rows[i], best)) best = rows[i];
   uint64_t most = best->candidates_most;
-  for (const cpb_recommend_row *row = rows; row < end; row++)
-    if ((class_of(row) & allowed) != 0 && row->candidates_for_99 <= most &&
-        (pick == NULL || row->recall > pick->recall))
-      pick = row;
+  for (size_t i = 0; i < count; i++)
+    if (rows[i]->candidates_for_99 <= most && (pick == NULL || rows[i]->recall > pick->recall))
+      pick = rows[i];
   double least = pick->recall - pick->recall_error;
-  for (const cpb_recommend_row *row = rows; row < end; row++)
-    if ((class_of(row) & allowed) != 0 && row->candidates_for_99 <= most && row->recall >= least &&
-        is_simpler(row, pick))
-      pick = row;
+  for (size_t i = 0; i < count; i++)
+    if (rows[i]->candidates_for_99 <= most && rows[i]->recall >= least && is_simpler(rows[i], pick))
+      pick = rows[i];
   return (size_t)(pick - of->row);
 }
 
@@ -307,7 +289,7 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
     size_t engine = i / forms, form = i % forms;
     /* A ball of radius 0 is the point itself. */
     uint64_t *of_form = ranks[engine][job.radius > 0 ? form : 0];
-    cpb_recommend_row *row = row_at(out, (cpb_engine)engine, recipe, form);
+    cpb_recommend_row *row = &out->row[engine * out->per_index + out->first_of[recipe] + form];
     row->sphere = forms == 2;
     row->kind = of->kind;
     row->name = cpb_transform_about(of->kind).name;
@@ -322,16 +304,14 @@ static cpb_status measure_recipe(survey *s, size_t recipe, cpb_recommendation *o
 }
 
 static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *exec, cpb_error *error) {
-  cpb_recipe_facts facts = {s->base.cols, s->facts.mean, s->spread, s->facts.norm_mean, s->facts.norm_max};
-  cpb_status status = cpb_recipes_new(s->recipes, &facts, s->options->metric, error);
+  cpb_status status = cpb_recipes_new(s->recipes, &s->facts, s->spread, s->options->metric, error);
   size_t forms[CPB_RECIPES];
   for (size_t i = 0; i < CPB_RECIPES; i++) forms[i] = forms_of(&s->recipes[i]);
   begin(out, forms);
   for (size_t i = 0; i < CPB_RECIPES && status == CPB_OK; i++) {
     if (forms[i] == 0) continue;
-    cpb_exec_part part;
     double share = 1. / CPB_RECIPES;
-    const cpb_exec *mine = cpb_exec_part_of(&part, exec, (double)i * share, (double)(i + 1) * share);
+    const cpb_exec *mine = CPB_EXEC_PART(exec, (double)i * share, (double)(i + 1) * share);
     status = measure_recipe(s, i, out, mine, error);
   }
   cpb_recipes_free(s->recipes);
@@ -340,10 +320,9 @@ static cpb_status measure(survey *s, cpb_recommendation *out, const cpb_exec *ex
 
 static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_exec *exec,
                       cpb_error *error) {
-  cpb_exec_part truth, spread, recipes;
-  cpb_status status = find_truth(s, asked, cpb_exec_part_of(&truth, exec, 0, 0.1), error);
+  cpb_status status = find_truth(s, asked, CPB_EXEC_PART(exec, 0, 0.1), error);
   if (status == CPB_OK) status = find_facts(s, error);
-  if (status == CPB_OK) status = find_spread(s, cpb_exec_part_of(&spread, exec, 0.1, 0.15), error);
+  if (status == CPB_OK) status = find_spread(s, CPB_EXEC_PART(exec, 0.1, 0.15), error);
   if (status != CPB_OK) return status;
   out->facts = (cpb_recommendation_facts){.k = s->options->k,
                                           .base_rows = s->base.rows,
@@ -351,7 +330,7 @@ static cpb_status run(survey *s, bool asked, cpb_recommendation *out, const cpb_
                                           .metric = s->options->metric,
                                           .norm_mean = s->facts.norm_mean,
                                           .radius = cpb_median(s->truth.kth, s->truth.queries)};
-  status = measure(s, out, cpb_exec_part_of(&recipes, exec, 0.15, 1), error);
+  status = measure(s, out, CPB_EXEC_PART(exec, 0.15, 1), error);
   if (status == CPB_OK) pick_rows(out, s->options->engine);
   return status;
 }

@@ -7,7 +7,6 @@
  * and those within the embedded distance, at the smallest scale, of the true neighbour that is farthest there. Only
  * these are measured in double and compared. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "capball/search.h"
 #include "core/best.h"
 #include "core/fail.h"
-#include "core/memory.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
@@ -95,14 +93,13 @@ static cpb_status find_near(ceiling_job *job, const cpb_exec *exec, cpb_error *e
   size_t wanted = job->k + 1;
   cpb_hit *hits = malloc(job->count * wanted * sizeof *hits);
   if (hits == NULL) return cpb_fail_memory(error, "%zu neighbours of %zu queries", wanted, job->count);
-  cpb_exec_part nearest, within;
   cpb_status status = cpb_knn(rows, cpb_view_slice(rows, job->first, job->count), wanted, CPB_L2, hits,
-                              cpb_exec_part_of(&nearest, exec, 0, 0.4), error);
+                              CPB_EXEC_PART(exec, 0, 0.4), error);
   for (size_t i = 0; i < job->count && status == CPB_OK; i++)
     job->limit[i] = kth_of_others(hits + i * wanted, job->k, job->first + i) * margin + blur;
   free(hits);
   if (status != CPB_OK) return status;
-  return search_within(job, rows, &job->near, cpb_exec_part_of(&within, exec, 0.4, 1), error);
+  return search_within(job, rows, &job->near, CPB_EXEC_PART(exec, 0.4, 1), error);
 }
 
 static double distance2_of(const ceiling_job *job, size_t query, uint64_t row) {
@@ -191,19 +188,16 @@ static void ask(void *argument, size_t i) {
 }
 
 static cpb_status find_candidates(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_part near, close;
-  cpb_status status = find_near(job, cpb_exec_part_of(&near, exec, 0, 0.6), error);
-  const cpb_exec *rest = cpb_exec_part_of(&close, exec, 0.6, 0.9);
+  cpb_status status = find_near(job, CPB_EXEC_PART(exec, 0, 0.6), error);
+  const cpb_exec *rest = CPB_EXEC_PART(exec, 0.6, 0.9);
   if (status == CPB_OK) status = cpb_exec_try(rest, job->count, set_sphere_limit, job, error);
   return status == CPB_OK ? search_within(job, job->embedded, &job->close, rest, error) : status;
 }
 
 static cpb_status ask_batch(ceiling_job *job, const cpb_exec *exec, cpb_error *error) {
-  cpb_exec_part comparing;
   double from = job->every_row ? 0 : 0.9;
   cpb_status status = job->every_row ? CPB_OK : find_candidates(job, exec, error);
-  if (status == CPB_OK)
-    status = cpb_exec_run_told(cpb_exec_part_of(&comparing, exec, from, 1), job->count, ask, job, error);
+  if (status == CPB_OK) status = cpb_exec_run_told(CPB_EXEC_PART(exec, from, 1), job->count, ask, job, error);
   if (status == CPB_OK && atomic_load(&job->out_of_memory))
     status = cpb_fail_memory(error, "the candidates of %zu queries", job->count);
   return status;
@@ -216,8 +210,7 @@ static cpb_status ask_all(ceiling_job *job, size_t queries, const cpb_exec *exec
     job->count = left < most ? left : most;
     if (job->count > BATCH) job->count = BATCH;
     double from = (double)job->first, to = from + (double)job->count, all = (double)queries;
-    cpb_exec_part batch;
-    status = ask_batch(job, cpb_exec_part_of(&batch, exec, from / all, to / all), error);
+    status = ask_batch(job, CPB_EXEC_PART(exec, from / all, to / all), error);
     if (job->first == 0)
       job->every_row = job->close.start[job->count] > job->count * job->x->n / USELESS_SHARE;
   }
@@ -277,44 +270,38 @@ static void take_means(const double *found, size_t queries, size_t scales, size_
   }
 }
 
-static cpb_status measure(cpb_directions *x, cpb_view view, const double *center, size_t k, size_t queries,
-                          const double *s, size_t count, double *recall, double *spread, const cpb_exec *exec,
-                          cpb_error *error) {
-  cpb_memory memory = {0};
-  double *norm2 = cpb_memory_take(&memory, x->n, sizeof *norm2), least = INFINITY;
-  double *s2 = cpb_memory_take(&memory, count, sizeof *s2);
-  double *found = cpb_memory_zeros(&memory, queries, count * sizeof *found);
-  double *y = cpb_memory_take(&memory, x->n, (x->d + 1) * sizeof *y);
-  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu queries", queries) : CPB_OK;
-  if (status == CPB_OK) {
-    int shift = unit_to_rows(x, view, norm2);
-    for (size_t i = 0; i < count; i++) {
-      double scale = ldexp(s[i], shift);
-      s2[i] = scale * scale;
-      least = fmin(least, scale);
-    }
-    ceiling_job job = {.loops = cpb_loops_here(),
-                       .x = x,
-                       .norm2 = norm2,
-                       .k = k,
-                       .scales = count,
-                       .s2 = s2,
-                       .least_s2 = least * least,
-                       .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
-                       .found = found};
-    cpb_exec_part quiet;
-    status = embed_rows(x, center, shift, least, y, cpb_exec_part_of(&quiet, exec, 0, 0), error);
-    if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
-    if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
+static cpb_status measure(cpb_directions *x, cpb_memory *memory, cpb_view view, const double *center,
+                          size_t k, size_t queries, const double *s, size_t count, double *recall,
+                          double *spread, const cpb_exec *exec, cpb_error *error) {
+  double *norm2 = cpb_memory_take(memory, x->n, sizeof *norm2), least = INFINITY;
+  double *s2 = cpb_memory_take(memory, count, sizeof *s2);
+  double *found = cpb_memory_zeros(memory, queries, count * sizeof *found);
+  double *y = cpb_memory_take(memory, x->n, (x->d + 1) * sizeof *y);
+  if (memory->failed) return cpb_fail_memory(error, "%zu queries", queries);
+  int shift = unit_to_rows(x, view, norm2);
+  for (size_t i = 0; i < count; i++) {
+    double scale = ldexp(s[i], shift);
+    s2[i] = scale * scale;
+    least = fmin(least, scale);
   }
-  cpb_memory_free(&memory);
+  ceiling_job job = {.loops = cpb_loops_here(),
+                     .x = x,
+                     .norm2 = norm2,
+                     .k = k,
+                     .scales = count,
+                     .s2 = s2,
+                     .least_s2 = least * least,
+                     .embedded = cpb_rows(y, CPB_F64, x->n, x->d + 1),
+                     .found = found};
+  cpb_status status = embed_rows(x, center, shift, least, y, CPB_EXEC_PART(exec, 0, 0), error);
+  if (status == CPB_OK) status = ask_all(&job, queries, exec, error);
+  if (status == CPB_OK) take_means(found, queries, count, k, recall, spread);
   return status;
 }
 
 cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t queries, const double *s,
                               size_t count, double *recall, double *spread, const cpb_exec *exec,
                               cpb_error *error) {
-  if (count > 0 && (s == NULL || recall == NULL)) return cpb_fail_missing(error, s == NULL ? "s" : "recall");
   if (k == 0 || queries == 0)
     return cpb_fail(error, CPB_WHY_DOMAIN, "k", "k and queries must be at least 1, got %zu and %zu", k,
                     queries);
@@ -323,12 +310,12 @@ cpb_status cpb_search_ceiling(cpb_view x, const double *center, size_t k, size_t
     cpb_status status = cpb_check_scale(s[i], error);
     if (status != CPB_OK) return status;
   }
-  if (count == 0) return CPB_OK;
+  cpb_memory memory = {0};
   cpb_directions rows;
-  cpb_status status = cpb_directions_new(&rows, x, center, exec, error);
+  cpb_status status = cpb_directions_new(&rows, &memory, x, center, exec, error);
   if (status == CPB_OK)
-    status = measure(&rows, x, center, k, queries < x.rows ? queries : x.rows, s, count, recall, spread, exec,
-                     error);
-  cpb_directions_free(&rows);
+    status = measure(&rows, &memory, x, center, k, queries < x.rows ? queries : x.rows, s, count, recall,
+                     spread, exec, error);
+  cpb_memory_free(&memory);
   return status;
 }

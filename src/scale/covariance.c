@@ -276,18 +276,11 @@ static void multiply_limbs(const slab *s, size_t i0, size_t j0, size_t t, double
   const cpb_covariance *c = s->c;
   memset(sums, 0, (size_t)BAND * STRIP * sizeof *sums);
   size_t left = cpb_round_up(c->d + 1 - j0, CPB_TILE_COLS), cols = left < STRIP ? left : STRIP;
-  for (size_t l = 0; l < s->limbs && l <= t; l++)
-    if (t - l < s->limbs)
-      cpb_product_add(s->loops, &(cpb_product){.rows = BAND,
-                                               .cols = cols,
-                                               .k = c->held,
-                                               .a = limb_at(c, l, 0) + i0,
-                                               .a_row = 1,
-                                               .a_k = c->wide,
-                                               .b = limb_at(c, t - l, 0) + j0,
-                                               .b_k = c->wide,
-                                               .c = sums,
-                                               .c_row = STRIP});
+  for (size_t l = t < s->limbs ? 0 : t - s->limbs + 1; l < s->limbs && l <= t; l++) {
+    const double *a = limb_at(c, l, 0) + i0, *b = limb_at(c, t - l, 0) + j0;
+    cpb_product p = {BAND, cols, c->held, a, 1, c->wide, b, c->wide, sums, STRIP};
+    cpb_product_add(s->loops, &p);
+  }
 }
 
 static void deposit_limbs(const slab *s, size_t i0, size_t j0, size_t t, const double *sums) {
@@ -539,9 +532,9 @@ cpb_status cpb_covariance_finish(cpb_covariance *c, double *mean, double *matrix
 enum { VERSION = 1, LEAST_BIT = -1074, MOST_BIT = 1024, STATE_WORDS = 256 };
 static const cpb_state_kind kind = {"CPBCOVAR", VERSION, "covariances", VERSION};
 
-static const cpb_state_member counts[] = {
-    CPB_MEMBER(SIZE, cpb_covariance, d), CPB_MEMBER(U64, cpb_covariance, rows),
-    CPB_MEMBER(U64, cpb_covariance, nan_rows), CPB_MEMBER(U64, cpb_covariance, inf_rows)};
+static const cpb_state_member counts[] = {CPB_MEMBER(U64, cpb_covariance, rows),
+                                          CPB_MEMBER(U64, cpb_covariance, nan_rows),
+                                          CPB_MEMBER(U64, cpb_covariance, inf_rows)};
 
 static const cpb_state_member range[] = {CPB_MEMBER(I32, cpb_column_bits, low),
                                          CPB_MEMBER(I32, cpb_column_bits, high)};
@@ -582,21 +575,17 @@ static void carry_sum(cpb_state *s, cpb_covariance *c, size_t i, size_t j) {
 }
 
 static void carry(cpb_state *s, void **object) {
-  cpb_covariance said = {0}, *c = s->reading ? &said : *object;
+  cpb_covariance *c = *object;
   cpb_state_begin(s, &kind);
-  cpb_state_carry_members(s, c, CPB_STATE_TABLE(counts), 0);
-  cpb_state_require(s, c->rows == 0 || c->d <= s->left / 8, "the state is truncated");
+  size_t d = cpb_state_size(s, s->reading ? 0 : c->d);
   if (s->reading && s->status == CPB_OK) {
     cpb_error why;
-    cpb_state_require(s, cpb_covariance_new(said.d, &c, &why) == CPB_OK, why.text);
+    cpb_state_require(s, cpb_covariance_new(d, &c, &why) == CPB_OK, why.text);
     *object = c;
   }
   if (s->status != CPB_OK) return;
-  if (s->reading) {
-    c->rows = said.rows;
-    c->nan_rows = said.nan_rows;
-    c->inf_rows = said.inf_rows;
-  }
+  cpb_state_carry_members(s, c, CPB_STATE_TABLE(counts), 0);
+  cpb_state_require(s, c->rows == 0 || d <= s->left / 8, "the state is truncated");
   if (c->rows > 0) carry_columns(s, c);
   for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)
     for (size_t j = i; j <= c->d && s->status == CPB_OK; j++) carry_sum(s, c, i, j);

@@ -49,25 +49,26 @@ static const void *column_at(cpb_view slab, size_t offset) {
   return (const char *)slab.data + offset * cpb_dtype_size(slab.dtype);
 }
 
-static bool chunk_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab, size_t offset,
-                           size_t count) {
-  double buffer[CPB_CHUNK], *low = c->slab_low + offset, *high = c->slab_high + offset;
+static bool chunk_extremes(const cpb_loops *loops, cpb_view rows, size_t offset, size_t count, double *low,
+                           double *high) {
+  double buffer[CPB_CHUNK];
   bool finite = true;
-  if (loops->rows_span[slab.dtype] != NULL)
-    return loops->rows_span[slab.dtype](column_at(slab, offset), slab.stride, slab.rows, count, low, high);
-  for (size_t row = 0; row < slab.rows; row++)
-    finite &= loops->span(cpb_row_chunk(loops, slab, row, offset, count, buffer), count, low, high);
+  if (loops->rows_span[rows.dtype] != NULL)
+    return loops->rows_span[rows.dtype](column_at(rows, offset), rows.stride, rows.rows, count, low, high);
+  for (size_t row = 0; row < rows.rows; row++)
+    finite &= loops->span(cpb_row_chunk(loops, rows, row, offset, count, buffer), count, low, high);
   return finite;
 }
 
-static bool find_extremes(cpb_column_sums *c, const cpb_loops *loops, cpb_view slab) {
+bool cpb_column_extremes(const cpb_loops *loops, cpb_view rows, double *low, double *high) {
   bool finite = true;
-  for (size_t i = 0; i < slab.cols; i++) {
-    c->slab_low[i] = INFINITY;
-    c->slab_high[i] = -INFINITY;
+  for (size_t i = 0; i < rows.cols; i++) {
+    low[i] = INFINITY;
+    high[i] = -INFINITY;
   }
-  for (size_t offset = 0; offset < slab.cols; offset += CPB_CHUNK)
-    finite &= chunk_extremes(c, loops, slab, offset, cpb_chunk_count(slab.cols, offset));
+  for (size_t offset = 0; offset < rows.cols; offset += CPB_CHUNK)
+    finite &=
+        chunk_extremes(loops, rows, offset, cpb_chunk_count(rows.cols, offset), low + offset, high + offset);
   return finite;
 }
 
@@ -164,7 +165,7 @@ size_t cpb_column_sums_add(cpb_column_sums *c, const cpb_loops *loops, cpb_view 
   size_t first = 0, count;
   for (; first < rows.rows; first += count) {
     cpb_view slab = widened(c, cpb_view_slice(rows, first, rows.rows - first), &count);
-    if (!find_extremes(c, loops, slab)) break;
+    if (!cpb_column_extremes(loops, slab, c->slab_low, c->slab_high)) break;
     add_slab(c, loops, slab);
   }
   return first;
@@ -246,9 +247,7 @@ cpb_status cpb_norm_sketch_merge(cpb_norm_sketch *sketch, const cpb_norm_sketch 
 }
 
 static double middle_of(uint32_t bin) {
-  uint64_t bits = (uint64_t)bin << BIN_SHIFT;
-  if (bin == 0) return 0;
-  bits |= (uint64_t)1 << (BIN_SHIFT - 1);
+  uint64_t bits = (uint64_t)bin << BIN_SHIFT | (uint64_t)(bin > 0) << (BIN_SHIFT - 1);
   double value;
   memcpy(&value, &bits, sizeof value);
   return value;
@@ -265,8 +264,7 @@ uint32_t cpb_norm_sketch_bin(const cpb_norm_sketch *sketch, uint64_t *rank) {
 }
 
 double cpb_norm_sketch_rank(const cpb_norm_sketch *sketch, uint64_t rank) {
-  uint32_t bin = cpb_norm_sketch_bin(sketch, &rank);
-  return bin == UINT32_MAX ? NAN : middle_of(bin);
+  return middle_of(cpb_norm_sketch_bin(sketch, &rank));
 }
 
 void cpb_norm_sketch_each(const cpb_norm_sketch *sketch,

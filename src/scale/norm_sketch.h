@@ -22,6 +22,9 @@ typedef struct cpb_column_sums {
   cpb_memory memory;
 } cpb_column_sums;
 
+/* The extremes of every column; false if some number is not finite. */
+bool cpb_column_extremes(const cpb_loops *loops, cpb_view rows, double *low, double *high);
+
 cpb_status cpb_column_sums_new(cpb_column_sums *columns, size_t d, cpb_error *error);
 void cpb_column_sums_free(cpb_column_sums *columns);
 void cpb_column_sums_clear(cpb_column_sums *columns);

@@ -20,11 +20,6 @@ void cpb_row_sample_free(cpb_row_sample *sample) {
   *sample = (cpb_row_sample){0};
 }
 
-void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound) {
-  sample->count = 0;
-  sample->bound = bound;
-}
-
 /* splitmix64's finaliser, twice. */
 uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id) {
   return cpb_mix(id * 0x9e3779b97f4a7c15u + cpb_mix(seed + 0x9e3779b97f4a7c15u));

@@ -25,9 +25,6 @@ typedef struct cpb_row_sample {
 void cpb_row_sample_init(cpb_row_sample *sample, size_t most, size_t row_bytes, uint64_t seed);
 void cpb_row_sample_free(cpb_row_sample *sample);
 
-/* Empties it; rows with hashes above `bound` will not be kept. */
-void cpb_row_sample_clear(cpb_row_sample *sample, uint64_t bound);
-
 uint64_t cpb_row_sample_hash(uint64_t seed, uint64_t id);
 
 cpb_status cpb_row_sample_offer(cpb_row_sample *sample, uint64_t id, const void *row, cpb_error *error);

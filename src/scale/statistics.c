@@ -238,7 +238,8 @@ cpb_status cpb_statistics_restart(cpb_statistics *piece, const cpb_statistics *w
   piece->norm_rows = 0;
   piece->ids = (cpb_id_sums){0};
   cpb_column_sums_clear(&piece->columns);
-  cpb_row_sample_clear(&piece->sample, whole->sample.bound);
+  piece->sample.count = 0;
+  piece->sample.bound = whole->sample.bound;
   return CPB_OK;
 }
 
@@ -339,17 +340,14 @@ static void carry_ids(cpb_state *s, cpb_statistics *of) {
                     "the ids do not match the number of rows");
 }
 
-static bool is_extreme(double low, double high) {
-  bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
-  return plain && isfinite(low) && isfinite(high) && low <= high;
-}
-
 static void carry_columns(cpb_state *s, cpb_statistics *of) {
   cpb_column_sums *columns = &of->columns;
   for (size_t i = 0; of->rows > 0 && i < of->options.d && s->status == CPB_OK; i++) {
     /* 0, never -0: their order of arrival must not show */
     double low = cpb_state_double(s, columns->low[i] + 0.), high = cpb_state_double(s, columns->high[i] + 0.);
-    cpb_state_require(s, is_extreme(low, high), "a column has impossible extremes");
+    bool plain = !(low == 0 && signbit(low)) && !(high == 0 && signbit(high));
+    cpb_state_require(s, plain && isfinite(low) && isfinite(high) && low <= high,
+                      "a column has impossible extremes");
     if (s->reading) columns->low[i] = low;
     if (s->reading) columns->high[i] = high;
     cpb_state_sum(s, &columns->sum[i]);
@@ -369,43 +367,38 @@ static void carry_elements(cpb_state *s, unsigned char *row, size_t size, size_t
   }
 }
 
-static void read_sample_row(cpb_state *s, cpb_statistics *of, unsigned char *row, cpb_sample_entry *before) {
+/* One row that was read: it must come after the one before. */
+static void check_sample_row(cpb_state *s, cpb_statistics *of, const cpb_sample_entry *here,
+                             const cpb_sample_entry *before, const void *row) {
   const cpb_statistics_options *o = &of->options;
-  cpb_sample_entry here = {.id = cpb_state_number(s, 0, 8)};
-  here.hash = cpb_row_sample_hash(o->seed, here.id);
-  carry_elements(s, row, cpb_dtype_size(o->dtype), o->d);
-  if (s->status != CPB_OK) return;
-  bool first = of->sample.count == 0, same = here.hash == before->hash && here.id == before->id;
-  bool above = here.hash > before->hash || (here.hash == before->hash && here.id > before->id);
+  bool first = of->sample.count == 0, same = here->hash == before->hash && here->id == before->id;
+  bool above = here->hash > before->hash || (here->hash == before->hash && here->id > before->id);
   cpb_state_require(s, first || above || (same && o->repeats), "the sample is out of order");
-  cpb_view view = cpb_rows(row, o->dtype, 1, o->d);
-  for (size_t i = 0; i < o->d; i++)
-    cpb_state_require(s, isfinite(cpb_view_at(view, 0, i)), "a row of the sample is not finite");
-  if (s->status == CPB_OK) s->status = cpb_row_sample_offer(&of->sample, here.id, row, s->error);
-  *before = here;
+  cpb_state_require(s, cpb_row_is_finite(cpb_rows(row, o->dtype, 1, o->d), 0),
+                    "a row of the sample is not finite");
+  if (s->status == CPB_OK) s->status = cpb_row_sample_offer(&of->sample, here->id, row, s->error);
 }
 
-static void read_sample(cpb_state *s, cpb_statistics *of) {
-  uint64_t count = cpb_state_number(s, 0, 8);
+static void carry_sample(cpb_state *s, cpb_statistics *of) {
+  cpb_row_sample *sample = &of->sample;
+  uint64_t count = cpb_state_number(s, sample->count, 8);
   uint64_t wanted = of->rows < of->options.sample ? of->rows : of->options.sample;
   cpb_state_require(s, count == wanted, "the sample has a wrong number of rows");
-  cpb_state_require(s, count <= s->left / (of->sample.row_bytes + 8), "the state is truncated");
+  cpb_state_require(s, count <= s->left / (sample->row_bytes + 8), "the state is truncated");
   if (s->status != CPB_OK) return;
-  cpb_sample_entry before = {0};
-  double *row = malloc(cpb_dtype_size(CPB_F64) * of->options.d);
-  if (row == NULL) s->status = cpb_fail_memory(s->error, "a row of %zu columns", of->options.d);
-  for (uint64_t i = 0; i < count && s->status == CPB_OK; i++)
-    read_sample_row(s, of, (unsigned char *)row, &before);
-  free(row);
-  if (s->status == CPB_OK) s->status = cpb_row_sample_settle(&of->sample, s->error);
-}
-
-static void write_sample(cpb_state *s, const cpb_row_sample *sample, const cpb_statistics_options *o) {
-  cpb_state_number(s, sample->count, 8);
-  for (size_t i = 0; i < sample->count; i++) {
-    cpb_state_number(s, sample->ids[i], 8);
-    carry_elements(s, sample->rows + i * sample->row_bytes, cpb_dtype_size(o->dtype), o->d);
+  cpb_sample_entry here = {0}, before;
+  double *row = s->reading ? malloc(cpb_dtype_size(CPB_F64) * of->options.d) : NULL;
+  if (s->reading && row == NULL) s->status = cpb_fail_memory(s->error, "a row of %zu columns", of->options.d);
+  for (uint64_t i = 0; i < count && s->status == CPB_OK; i++) {
+    unsigned char *at = s->reading ? (unsigned char *)row : sample->rows + i * sample->row_bytes;
+    before = here;
+    here.id = cpb_state_number(s, s->reading ? 0 : sample->ids[i], 8);
+    here.hash = cpb_row_sample_hash(of->options.seed, here.id);
+    carry_elements(s, at, cpb_dtype_size(of->options.dtype), of->options.d);
+    if (s->reading && s->status == CPB_OK) check_sample_row(s, of, &here, &before, row);
   }
+  free(row);
+  if (s->reading && s->status == CPB_OK) s->status = cpb_row_sample_settle(sample, s->error);
 }
 
 static void write_bins(cpb_state *s, const cpb_norm_sketch *norms) {
@@ -488,10 +481,7 @@ static void carry(cpb_state *s, void **object) {
   cpb_state_carry_members(s, of, CPB_STATE_TABLE(counts), 0);
   carry_ids(s, of);
   carry_columns(s, of);
-  if (s->reading)
-    read_sample(s, of);
-  else
-    write_sample(s, &of->sample, &of->options);
+  carry_sample(s, of);
   of->has_norms = pass == 2;
   if (pass == 2 && s->status == CPB_OK) carry_norms(s, of);
   cpb_state_end(s);

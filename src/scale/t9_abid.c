@@ -1,14 +1,13 @@
 /* T9: ABID = n^2 / |Y^T Y|_F^2 of unit rows Y, and of Y = (h u, z), the rows of S(x), for any number of
  * scales in one pass over the pairs. */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capball/advanced/abid.h"
 #include "core/elementary.h"
 #include "core/fail.h"
-#include "core/memory.h"
+#include "core/median.h"
 #include "scale/weighted.h"
 
 /* h = 2 r/(1+r^2), z = (1-r^2)/(1+r^2), r = |x|/s; divides by the larger of norm and s, so that nothing overflows.
@@ -63,11 +62,12 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
                              const cpb_exec *exec, cpb_error *error) {
   if (abid == NULL) return cpb_fail_missing(error, "abid");
   *abid = NAN;
+  cpb_memory memory = {0};
   cpb_directions u;
-  cpb_weights w = {0};
+  cpb_weights w;
   double F;
-  cpb_status status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w, &u, 1, error);
+  cpb_status status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w, &memory, &u, 1, error);
   size_t n = 0;
   for (size_t i = 0; i < u.n && status == CPB_OK; i++)
     if (u.norm[i] > 0) {
@@ -77,8 +77,7 @@ cpb_status cpb_abid_original(cpb_view x, const double *center, cpb_pairs pairs, 
   if (status == CPB_OK) status = check_pairs(n, pairs, error);
   if (status == CPB_OK) status = cpb_weighted_squares(&u, &w, &F, exec, error);
   if (status == CPB_OK) *abid = abid_of(F, n, pairs);
-  cpb_weights_free(&w);
-  cpb_directions_free(&u);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -89,17 +88,17 @@ typedef struct sweep {
   double *zz;       /* columns: sums over the rows */
   double *squares;  /* columns x columns */
   double *products; /* columns x columns */
-  cpb_memory memory;
 } sweep;
 
-static cpb_status sweep_new(sweep *w, const cpb_directions *u, size_t count, bool slopes, cpb_error *error) {
+static cpb_status sweep_new(sweep *w, cpb_memory *memory, const cpb_directions *u, size_t count, bool slopes,
+                            cpb_error *error) {
   *w = (sweep){.count = count, .columns = slopes ? 2 * count : count};
-  cpb_status status = cpb_weights_new(&w->hh, u, w->columns, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w->hz, u, w->columns, error);
-  w->zz = cpb_memory_zeros(&w->memory, w->columns, sizeof(double));
-  w->squares = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
-  w->products = cpb_memory_zeros(&w->memory, w->columns * w->columns, sizeof(double));
-  if (status == CPB_OK && w->memory.failed) status = cpb_fail_memory(error, "%zu scales", count);
+  cpb_status status = cpb_weights_new(&w->hh, memory, u, w->columns, error);
+  if (status == CPB_OK) status = cpb_weights_new(&w->hz, memory, u, w->columns, error);
+  w->zz = cpb_memory_zeros(memory, w->columns, sizeof(double));
+  w->squares = cpb_memory_zeros(memory, w->columns * w->columns, sizeof(double));
+  w->products = cpb_memory_zeros(memory, w->columns * w->columns, sizeof(double));
+  if (status == CPB_OK && memory->failed) status = cpb_fail_memory(error, "%zu scales", count);
   return status;
 }
 
@@ -140,10 +139,11 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
   cpb_status status = check_sweep(scales.s, count, scales.abid, error);
   if (status == CPB_OK) status = check_pairs(x.rows, pairs, error);
   if (status != CPB_OK || count == 0) return status;
+  cpb_memory memory = {0};
   cpb_directions u;
-  sweep w = {0};
-  status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = sweep_new(&w, &u, count, scales.slope != NULL, error);
+  sweep w;
+  status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = sweep_new(&w, &memory, &u, count, scales.slope != NULL, error);
   if (status == CPB_OK) {
     sweep_fill(&w, &u, scales.s);
     status = cpb_weighted_squares(&u, &w.hh, w.squares, exec, error);
@@ -155,10 +155,7 @@ cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs, 
     if (scales.slope != NULL)
       scales.slope[k] = abid_slope(scales.abid[k], F, 2 * sweep_part(&w, k, count + k), x.rows, pairs);
   }
-  cpb_weights_free(&w.hh);
-  cpb_weights_free(&w.hz);
-  cpb_memory_free(&w.memory);
-  cpb_directions_free(&u);
+  cpb_memory_free(&memory);
   return status;
 }
 
@@ -180,16 +177,6 @@ struct cpb_abid_curve {
 typedef struct range {
   double low, high; /* of log|x|, over the rows that are not at the centre */
 } range;
-
-static range range_of(const cpb_directions *u) {
-  range r = {INFINITY, -INFINITY};
-  for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) {
-      r.low = fmin(r.low, cpb_log(u->norm[i]));
-      r.high = fmax(r.high, cpb_log(u->norm[i]));
-    }
-  return r;
-}
 
 /* The error of interpolation at r Chebyshev nodes falls like rho^-r, rho the sum of the half-axes of the ellipse
  * through the poles; the poles are double, which costs a few more nodes. */
@@ -223,11 +210,10 @@ static void set_cardinal(size_t nodes, const double *place, const double *weight
   for (size_t k = 0; k < nodes; k++) values[k] /= sum;
 }
 
-static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, range r, cpb_weights *w,
-                                cpb_error *error) {
-  double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2;
-  double *place = malloc((2 * c->nodes + 1) * sizeof *place), *weight = place + c->nodes;
-  if (place == NULL) return cpb_fail_memory(error, "%zu nodes", c->nodes);
+/* place: room for 2 numbers per node */
+static void set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, range r, double *place,
+                          cpb_weights *w) {
+  double middle = (r.low + r.high) / 2, half = (r.high - r.low) / 2, *weight = place + c->nodes;
   set_places(c->nodes, place, weight);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = cpb_exp(middle + half * place[k]);
   for (size_t i = 0; i < u->n; i++)
@@ -235,13 +221,6 @@ static cpb_status set_chebyshev(cpb_abid_curve *c, const cpb_directions *u, rang
       double t = half > 0 ? (cpb_log(u->norm[i]) - middle) / half : 0;
       set_cardinal(c->nodes, place, weight, t, w->value + i * w->stride);
     }
-  free(place);
-  return CPB_OK;
-}
-
-static int by_value(const void *left, const void *right) {
-  double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
 }
 
 /* The borders between bins: half of them follow the number of rows, half the width of log|x|, so that no bin is
@@ -270,20 +249,12 @@ static void set_shares(const cpb_abid_curve *c, const double *border, double log
   if (high != low) values[high] = share;
 }
 
-static cpb_status set_bins(cpb_abid_curve *c, const cpb_directions *u, cpb_weights *w, cpb_error *error) {
-  double *logs = malloc((u->n + c->nodes + 1) * sizeof *logs);
-  if (logs == NULL) return cpb_fail_memory(error, "to sort %zu norms", u->n);
-  size_t count = 0;
-  for (size_t i = 0; i < u->n; i++)
-    if (u->norm[i] > 0) logs[count++] = cpb_log(u->norm[i]);
-  double *border = logs + count;
-  qsort(logs, count, sizeof *logs, by_value);
-  if (count > 0) set_borders(logs, count, c->nodes, border);
+static void set_bins(cpb_abid_curve *c, const cpb_directions *u, const double *sorted, size_t count,
+                     double *border, cpb_weights *w) {
+  if (count > 0) set_borders(sorted, count, c->nodes, border);
   for (size_t k = 0; k < c->nodes; k++) c->norm[k] = count > 0 ? cpb_exp(border[k]) : 1;
   for (size_t i = 0; i < u->n; i++)
     if (u->norm[i] > 0) set_shares(c, border, cpb_log(u->norm[i]), w->value + i * w->stride);
-  free(logs);
-  return CPB_OK;
 }
 
 static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *error) {
@@ -322,20 +293,32 @@ static void count_rows(cpb_abid_curve *c, const cpb_directions *u, const cpb_wei
   c->mean_norm = sum;
 }
 
-static cpb_status fill_curve(cpb_abid_curve **curve, const cpb_directions *u, size_t bins,
+static cpb_status fill_curve(cpb_abid_curve **curve, cpb_memory *memory, const cpb_directions *u, size_t bins,
                              const cpb_exec *exec, cpb_error *error) {
-  range r = range_of(u);
-  size_t nodes;
-  cpb_weights w = {0};
+  size_t nodes, count = 0;
+  cpb_weights w;
+  double *sorted = cpb_memory_take(memory, u->n, sizeof *sorted);
+  if (sorted == NULL) return cpb_fail_memory(error, "to sort %zu norms", u->n);
+  range r = {INFINITY, -INFINITY};
+  for (size_t i = 0; i < u->n; i++)
+    if (u->norm[i] > 0) {
+      double log = sorted[count++] = cpb_log(u->norm[i]);
+      r = (range){fmin(r.low, log), fmax(r.high, log)};
+    }
+  if (bins > 0) cpb_sort_numbers(sorted, count);
   cpb_status status = find_nodes(r, bins, &nodes, error);
   if (status == CPB_OK) status = curve_alloc(curve, nodes, error);
-  if (status == CPB_OK) status = cpb_weights_new(&w, u, nodes, error);
-  if (status == CPB_OK)
-    status = bins > 0 ? set_bins(*curve, u, &w, error) : set_chebyshev(*curve, u, r, &w, error);
-  if (status == CPB_OK) count_rows(*curve, u, &w);
+  if (status == CPB_OK) status = cpb_weights_new(&w, memory, u, nodes, error);
+  if (status != CPB_OK) return status;
+  double *numbers = cpb_memory_take(memory, 2 * nodes, sizeof *numbers);
+  if (numbers == NULL) return cpb_fail_memory(error, "%zu nodes", nodes);
+  if (bins > 0)
+    set_bins(*curve, u, sorted, count, numbers, &w);
+  else
+    set_chebyshev(*curve, u, r, numbers, &w);
+  count_rows(*curve, u, &w);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_squares(u, &w, (*curve)->squares, exec, error);
   if (status == CPB_OK && nodes > 0) status = cpb_weighted_products(u, &w, (*curve)->products, exec, error);
-  cpb_weights_free(&w);
   return status;
 }
 
@@ -343,10 +326,11 @@ cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb
                               const cpb_exec *exec, cpb_error *error) {
   if (curve == NULL) return cpb_fail_missing(error, "curve");
   *curve = NULL;
+  cpb_memory memory = {0};
   cpb_directions u;
-  cpb_status status = cpb_directions_new(&u, x, center, exec, error);
-  if (status == CPB_OK) status = fill_curve(curve, &u, bins, exec, error);
-  cpb_directions_free(&u);
+  cpb_status status = cpb_directions_new(&u, &memory, x, center, exec, error);
+  if (status == CPB_OK) status = fill_curve(curve, &memory, &u, bins, exec, error);
+  cpb_memory_free(&memory);
   if (status == CPB_OK) return CPB_OK;
   cpb_abid_curve_free(*curve);
   *curve = NULL;

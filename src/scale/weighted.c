@@ -8,7 +8,7 @@
 #include "batch/ruler.h"
 #include "core/fail.h"
 #include "core/rows.h"
-#include "core/zero_lines.h"
+#include "core/memory.h"
 #include "geometry/vector.h"
 #include "loop/block_product.h"
 #include "loop/chunk.h"
@@ -47,8 +47,8 @@ static int set_direction(void *argument, size_t row) {
   return 0;
 }
 
-cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
-                              const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_directions_new(cpb_directions *directions, cpb_memory *memory, cpb_view x,
+                              const double *center, const cpb_exec *exec, cpb_error *error) {
   *directions = (cpb_directions){.n = x.rows, .d = x.cols};
   cpb_status status = cpb_check_view(x, "x", x.cols, error);
   if (status != CPB_OK) return status;
@@ -57,34 +57,20 @@ cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const doub
     return cpb_fail_not_finite(error, "center", "center");
   directions->rows = cpb_round_up(x.rows, CPB_DIRECTIONS_BLOCK);
   directions->stride = cpb_round_up(x.cols, CPB_TILE_COLS);
-  if (directions->rows < SIZE_MAX / sizeof(double) / directions->stride)
-    directions->unit = cpb_zero_lines(directions->rows * directions->stride, sizeof(double));
-  directions->norm = cpb_zero_lines(directions->rows, sizeof(double));
-  if (directions->unit == NULL || directions->norm == NULL)
-    return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
+  directions->unit = cpb_memory_lines(memory, directions->rows, directions->stride * sizeof(double));
+  directions->norm = cpb_memory_lines(memory, directions->rows, sizeof(double));
+  if (memory->failed) return cpb_fail_memory(error, "%zu rows of %zu numbers", x.rows, x.cols);
   direction_job job = {directions, {.loops = cpb_loops_here(), .x = x, .c = center, .sign = 1}};
   return cpb_rows_run(x.rows, x.cols, set_direction, &job, "x", exec, error);
 }
 
-void cpb_directions_free(cpb_directions *directions) {
-  free(directions->unit);
-  free(directions->norm);
-  *directions = (cpb_directions){0};
-}
-
-cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *directions, size_t columns,
-                           cpb_error *error) {
+cpb_status cpb_weights_new(cpb_weights *weights, cpb_memory *memory, const cpb_directions *directions,
+                           size_t columns, cpb_error *error) {
   *weights = (cpb_weights){.columns = columns};
   weights->stride = cpb_round_up(cpb_round_up(columns + (columns == 0), CPB_TILE_ROWS), CPB_TILE_COLS);
-  if (directions->rows < SIZE_MAX / sizeof(double) / weights->stride)
-    weights->value = cpb_zero_lines(directions->rows * weights->stride, sizeof(double));
+  weights->value = cpb_memory_lines(memory, directions->rows, weights->stride * sizeof(double));
   if (weights->value != NULL) return CPB_OK;
   return cpb_fail_memory(error, "%zu weights of %zu rows", columns, directions->n);
-}
-
-void cpb_weights_free(cpb_weights *weights) {
-  free(weights->value);
-  *weights = (cpb_weights){0};
 }
 
 /* A sum over tasks: each writes its own matrix, and these are added in order. */
@@ -152,16 +138,8 @@ static void square_gram(const pair_job *job, size_t i, const gram_scratch *s) {
   const cpb_directions *u = job->u;
   memset(s->gram, 0, BLOCK * BLOCK * sizeof *s->gram);
   for (size_t panel = 0; panel < BLOCK / PANEL; panel++) {
-    cpb_product p = {BLOCK,
-                     PANEL,
-                     u->d,
-                     u->unit + i * BLOCK * u->stride,
-                     u->stride,
-                     1,
-                     s->panels + panel * PANEL * u->d,
-                     PANEL,
-                     s->gram + panel * PANEL,
-                     BLOCK};
+    const double *rows = u->unit + i * BLOCK * u->stride, *columns = s->panels + panel * PANEL * u->d;
+    cpb_product p = {BLOCK, PANEL, u->d, rows, u->stride, 1, columns, PANEL, s->gram + panel * PANEL, BLOCK};
     cpb_product_add(job->loops, &p);
   }
   for (size_t e = 0; e < BLOCK * BLOCK; e++) s->gram[e] *= s->gram[e];
@@ -246,16 +224,9 @@ static void add_moments(const pair_job *job, size_t row, size_t count, size_t a,
   for (size_t group = 0; group < groups; group++) {
     set_products(u->unit + row * u->stride, u->stride, count, a * PANEL + group * (PANEL / width), b * PANEL,
                  width, products);
-    cpb_product p = {.rows = job->tall,
-                     .cols = PANEL,
-                     .k = count,
-                     .a = w->value + row * w->stride,
-                     .a_row = 1,
-                     .a_k = w->stride,
-                     .b = products,
-                     .b_k = PANEL,
-                     .c = moments + group * job->tall * PANEL,
-                     .c_row = PANEL};
+    const double *weights = w->value + row * w->stride;
+    double *sums = moments + group * job->tall * PANEL;
+    cpb_product p = {job->tall, PANEL, count, weights, 1, w->stride, products, PANEL, sums, PANEL};
     cpb_product_add(job->loops, &p);
   }
 }
@@ -333,11 +304,9 @@ cpb_status cpb_weighted_squares_by_moments(const cpb_directions *directions, con
   if (shares == 1) return run_tasks(&job, share_task, tasks, squares, exec, error);
   job.shares = cpb_zero_lines(tasks * shares * moments_size(&job, 0), sizeof(double));
   if (job.shares == NULL) return cpb_fail_memory(error, "sums over pairs");
-  cpb_exec_part summing, joining;
-  cpb_status status =
-      cpb_exec_run_told(cpb_exec_part_of(&summing, exec, 0, 0.9), tasks * shares, share_task, &job, error);
+  cpb_status status = cpb_exec_run_told(CPB_EXEC_PART(exec, 0, 0.9), tasks * shares, share_task, &job, error);
   if (status == CPB_OK)
-    status = run_tasks(&job, join_task, tasks, squares, cpb_exec_part_of(&joining, exec, 0.9, 1), error);
+    status = run_tasks(&job, join_task, tasks, squares, CPB_EXEC_PART(exec, 0.9, 1), error);
   free(job.shares);
   return status;
 }
@@ -373,10 +342,9 @@ static void sum_task(void *argument, size_t task) {
   free(sums);
 }
 
+/* Reports no progress: the squares before it dominate the time. */
 cpb_status cpb_weighted_products(const cpb_directions *directions, const cpb_weights *weights,
                                  double *products, const cpb_exec *exec, cpb_error *error) {
   pair_job job = job_of(directions, weights);
-  cpb_exec_part after; /* after the squares, which dominate the time */
-  return run_tasks(&job, sum_task, directions->stride / PANEL, products, cpb_exec_part_of(&after, exec, 1, 1),
-                   error);
+  return run_tasks(&job, sum_task, directions->stride / PANEL, products, CPB_EXEC_PART(exec, 1, 1), error);
 }

@@ -5,6 +5,7 @@
 
 #include "capball/exec.h"
 #include "capball/view.h"
+#include "core/memory.h"
 
 enum { CPB_DIRECTIONS_BLOCK = 192 }; /* a multiple of both sides of a tile */
 
@@ -15,10 +16,9 @@ typedef struct cpb_directions {
   double *norm;        /* rows */
 } cpb_directions;
 
-/* EROW for a row with NaN or inf, or whose norm is beyond double. Must also be freed after a failure. */
-cpb_status cpb_directions_new(cpb_directions *directions, cpb_view x, const double *center,
-                              const cpb_exec *exec, cpb_error *error);
-void cpb_directions_free(cpb_directions *directions);
+/* EROW for a row with NaN or inf, or whose norm is beyond double. The memory is the caller's to free. */
+cpb_status cpb_directions_new(cpb_directions *directions, cpb_memory *memory, cpb_view x,
+                              const double *center, const cpb_exec *exec, cpb_error *error);
 
 /* directions->rows x stride; w_ik at value[i*stride + k], 0 beyond the rows and the columns. */
 typedef struct cpb_weights {
@@ -26,9 +26,8 @@ typedef struct cpb_weights {
   double *value;
 } cpb_weights;
 
-cpb_status cpb_weights_new(cpb_weights *weights, const cpb_directions *directions, size_t columns,
-                           cpb_error *error);
-void cpb_weights_free(cpb_weights *weights);
+cpb_status cpb_weights_new(cpb_weights *weights, cpb_memory *memory, const cpb_directions *directions,
+                           size_t columns, cpb_error *error);
 
 /* squares[k*columns + l] = sum_ij w_ik w_jl <u_i,u_j>^2, by the Gram matrix or by second moments (sum_i w_ik u_i
  * u_i^T), whichever is cheaper. */

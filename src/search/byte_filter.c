@@ -2,12 +2,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "batch/row_state.h"
 #include "core/best.h"
-#include "core/zero_lines.h"
 
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
 
@@ -28,10 +26,10 @@ bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_
                               .error = ((double)d + 32) * 0x1p-51,
                               .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
-                              .group = CPB_BYTES_GROUP,
-                              .center = cpb_zero_lines(2 * line_floats(d), sizeof *filter->center),
-                              .opposite = cpb_zero_lines(d, sizeof *filter->opposite)};
-  return filter->center != NULL && filter->opposite != NULL;
+                              .group = CPB_BYTES_GROUP};
+  filter->center = cpb_memory_lines(&filter->memory, 2 * line_floats(d), sizeof *filter->center);
+  filter->opposite = cpb_memory_lines(&filter->memory, d, sizeof *filter->opposite);
+  return !filter->memory.failed;
 }
 
 /* As many as there are columns. */
@@ -40,35 +38,29 @@ static const float *zeros(const cpb_byte_filter *filter) {
 }
 
 static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_t coded_rows) {
-  size_t words = filter->words, groups = coded_rows / filter->group + 1;
-  filter->reach = cpb_zero_lines(block_rows, sizeof *filter->reach);
-  filter->rounded = cpb_zero_lines(block_rows, sizeof *filter->rounded);
-  filter->codes = cpb_zero_lines(groups * filter->group, cpb_bytes_group(words) / CPB_BYTES_GROUP);
-  filter->rows = cpb_zero_lines(block_rows, sizeof *filter->rows);
-  filter->gridded = cpb_zero_lines(block_rows, sizeof *filter->gridded);
-  filter->part = cpb_zero_lines(block_rows, sizeof *filter->part);
-  filter->whole = cpb_zero_lines(block_rows, sizeof *filter->whole);
-  filter->runs = cpb_zero_lines(block_rows / filter->run_rows + 1, sizeof *filter->runs);
-  return filter->reach != NULL && filter->rounded != NULL && filter->codes != NULL && filter->rows != NULL &&
-         filter->gridded != NULL && filter->part != NULL && filter->whole != NULL && filter->runs != NULL;
+  cpb_memory *memory = &filter->memory;
+  size_t coded = (coded_rows / filter->group + 1) * filter->group;
+  filter->reach = cpb_memory_lines(memory, block_rows, sizeof *filter->reach);
+  filter->rounded = cpb_memory_lines(memory, block_rows, sizeof *filter->rounded);
+  filter->codes = cpb_memory_lines(memory, coded, cpb_bytes_group(filter->words) / CPB_BYTES_GROUP);
+  filter->rows = cpb_memory_lines(memory, block_rows, sizeof *filter->rows);
+  filter->gridded = cpb_memory_lines(memory, block_rows, sizeof *filter->gridded);
+  filter->part = cpb_memory_lines(memory, block_rows, sizeof *filter->part);
+  filter->whole = cpb_memory_lines(memory, block_rows, sizeof *filter->whole);
+  filter->runs = cpb_memory_lines(memory, block_rows / filter->run_rows + 1, sizeof *filter->runs);
+  return !memory->failed;
 }
 
 /* For the grids of the queries and of a block of rows, once they are wanted. */
 static bool make_room(cpb_byte_filter *filter, size_t block_rows) {
   if (filter->runs != NULL) return true;
-  filter->codes_of_queries = cpb_zero_lines(filter->panel_count, cpb_bytes_panel(filter->words));
-  filter->panels = cpb_zero_lines(filter->panel_count, sizeof *filter->panels);
-  return filter->codes_of_queries != NULL && filter->panels != NULL &&
-         make_room_for_rows(filter, block_rows, block_rows);
+  filter->codes_of_queries =
+      cpb_memory_lines(&filter->memory, filter->panel_count, cpb_bytes_panel(filter->words));
+  filter->panels = cpb_memory_lines(&filter->memory, filter->panel_count, sizeof *filter->panels);
+  return make_room_for_rows(filter, block_rows, block_rows);
 }
 
-void cpb_byte_filter_free(cpb_byte_filter *filter) {
-  void *memory[] = {filter->center, filter->opposite, filter->codes_of_queries,
-                    filter->panels, filter->reach,    filter->rounded,
-                    filter->codes,  filter->rows,     filter->part,
-                    filter->whole,  filter->runs,     filter->gridded};
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
-}
+void cpb_byte_filter_free(cpb_byte_filter *filter) { cpb_memory_free(&filter->memory); }
 
 static double positive(double x) { return cpb_larger(x, 0); }
 
@@ -98,21 +90,12 @@ typedef struct trial {
   double distance[SAMPLE]; /* .. and its distances to the rows */
 } trial;
 
-static void free_trial(trial *t) {
-  if (t == NULL) return;
-  free(t->numbers);
-  free(t->y);
-  free(t);
-}
-
-static trial *new_trial(size_t d) {
-  trial *t = calloc(1, sizeof *t);
+static trial *new_trial(size_t d, cpb_memory *memory) {
+  trial *t = cpb_memory_zeros(memory, 1, sizeof *t);
   if (t == NULL) return NULL;
-  t->numbers = cpb_zero_lines(SAMPLE * line_floats(d), sizeof *t->numbers);
-  t->y = cpb_zero_lines(d, sizeof *t->y);
-  if (t->numbers != NULL && t->y != NULL) return t;
-  free_trial(t);
-  return NULL;
+  t->numbers = cpb_memory_lines(memory, SAMPLE * line_floats(d), sizeof *t->numbers);
+  t->y = cpb_memory_lines(memory, d, sizeof *t->y);
+  return memory->failed ? NULL : t;
 }
 
 static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) {
@@ -120,8 +103,8 @@ static void sample_rows(const cpb_byte_filter *filter, cpb_view rows, trial *t) 
   for (size_t row = 0; row < rows.rows && t->count < SAMPLE; row += step) {
     double *size2 = &t->size2[t->count];
     if (row + AHEAD * step < rows.rows) cpb_fetch_row(rows, row + AHEAD * step);
-    int fault =
-        cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride, size2);
+    int fault = cpb_float_filter_numbers(filter->float_filter, rows, row, t->numbers + t->count * stride,
+                                         CPB_PANEL_LINE, size2);
     t->count += fault == 0 && *size2 < CPB_FLOAT_FILTER_MOST;
   }
 }
@@ -148,83 +131,77 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
   }
   for (size_t k = 0; k < d; k++) filter->center[k] = taken == 0 ? 0 : (float)(mean[k] / (double)taken);
   for (size_t i = 0; i < count; i++) {
-    float *numbers = t->numbers + i * stride, size2;
-    t->reach[i] = (double)filter->float_filter->loops->number(
-        numbers, d, &(cpb_shift){1, zeros(filter), filter->center}, numbers, &size2);
+    float *numbers = t->numbers + i * stride, reach, size2;
+    for (size_t k = 0; k < d; k++) numbers[k] -= filter->center[k];
+    filter->float_filter->loops->number(&(const float *){numbers}, NULL, 1, d,
+                                        &(cpb_shift){1, zeros(filter), zeros(filter)}, &reach, &size2);
+    t->reach[i] = (double)reach;
   }
   filter->usual_reach = median_of(t->reach, count);
 }
 
 /* ---- queries ---- */
 
-typedef struct column {
-  const double *q;
-  cpb_query_scale query_scale;
-} column;
-
-static column column_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query) {
-  return (column){queries->q + query * filter->float_filter->d, queries->query_scale[query]};
-}
-
-static column column_at(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t slot) {
-  return column_of(filter, queries, queries->order[slot]);
-}
-
 /* Component k of q', with the centre of the queries. */
-static inline double query_number(const cpb_byte_filter *filter, const column *of, size_t k) {
-  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return of->q[k];
-  return of->query_scale.grain < INFINITY
-             ? cpb_float_filter_number(filter->float_filter, of->q, &of->query_scale, k)
-             : 0;
+static inline double query_number(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                                  size_t query, size_t k) {
+  const double *q = queries->q + query * filter->float_filter->d;
+  const cpb_query_scale *query_scale = &queries->query_scale[query];
+  if (filter->kind != CPB_BYTE_FILTER_FLOATS) return q[k];
+  return query_scale->grain < INFINITY ? cpb_float_filter_number(filter->float_filter, q, query_scale, k) : 0;
 }
 
 /* p, and the sizes of both centres. */
 static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries) {
   size_t d = filter->float_filter->d;
   bool products = filter->float_filter->metric == CPB_IP && filter->kind == CPB_BYTE_FILTER_FLOATS;
-  double *p = filter->opposite, center2 = 0, opposite2 = 0;
+  double *p = filter->opposite, center2 = 0, opposite2 = 0, product = 0;
   for (size_t k = 0; k < d; k++) p[k] = products ? 0 : (double)filter->center[k];
-  for (size_t i = 0; products && queries != NULL && i < queries->n; i++) {
-    column of = column_of(filter, queries, i);
-    for (size_t k = 0; k < d; k++) p[k] += query_number(filter, &of, k);
-  }
+  for (size_t i = 0; products && queries != NULL && i < queries->n; i++)
+    for (size_t k = 0; k < d; k++) p[k] += query_number(filter, queries, i, k);
   for (size_t k = 0; k < d; k++) {
     if (products && queries != NULL) p[k] /= (double)queries->n;
     center2 += (double)filter->center[k] * (double)filter->center[k];
     opposite2 += p[k] * p[k];
+    product += (double)filter->center[k] * p[k];
   }
   filter->center_size = sqrt(center2);
   filter->opposite_size = sqrt(opposite2);
+  filter->product = product;
 }
 
 static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
 
+static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
+  size_t left = queries->n - panel * COLS;
+  return left < COLS ? left : COLS;
+}
+
 /* The step of a panel: 1 if rows and queries are integers; else fine enough for the largest query, and no finer than
  * the rows can resolve. */
-static double step_of(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t first,
-                      size_t count) {
+double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                            size_t panel) {
+  size_t first = panel * COLS, count = queries_in(queries, panel);
   double reach = filter->usual_reach / 64, largest = 0;
   bool whole = filter->kind != CPB_BYTE_FILTER_FLOATS;
-  for (size_t slot = first; slot < first + count; slot++) {
-    column of = column_at(filter, queries, slot);
+  for (size_t slot = first; slot < first + count; slot++)
     for (size_t k = 0; k < filter->float_filter->d; k++) {
-      double y = query_number(filter, &of, k) - filter->opposite[k];
+      double y = query_number(filter, queries, queries->order[slot], k) - filter->opposite[k];
       reach = cpb_larger(reach, fabs(y));
       largest = cpb_larger(largest, fabs(filter->opposite[k]));
       whole = whole && is_byte(y);
     }
-  }
   if (whole) return 1;
   if (filter->float_filter->metric == CPB_IP) reach = fmax(reach, largest / 64);
   return fmax(reach, 1e-30) / 127;
 }
 
 /* Puts a query on the grid of its panel; it occupies every fourth byte of a line. */
-static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, size_t j, column of,
-                       uint8_t *codes) {
+static void grid_query(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query,
+                       cpb_byte_filter_panel *panel, size_t j, uint8_t *codes) {
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < filter->float_filter->d; k++) {
-    double z = query_number(filter, &of, k), y = z - filter->opposite[k];
+    double z = query_number(filter, queries, query, k), y = z - filter->opposite[k];
     double code = code_of(y / panel->step), rest = y - panel->step * code;
     codes[cpb_bytes_panel_at(k, j)] = (uint8_t)(code + MIDDLE);
     square += code * code;
@@ -233,7 +210,7 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
     size2 += z * z;
     constant += (double)filter->center[k] * z;
   }
-  double length = sqrt(length2), size = sqrt(size2), grain = of.query_scale.grain;
+  double length = sqrt(length2), size = sqrt(size2), grain = queries->query_scale[query].grain;
   bool products = filter->float_filter->metric == CPB_IP;
   panel->square[j] = panel->step * panel->step * square;
   panel->rest[j] =
@@ -243,18 +220,8 @@ static void grid_query(cpb_byte_filter *filter, cpb_byte_filter_panel *panel, si
   panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
-                              ? of.query_scale
+                              ? queries->query_scale[query]
                               : (cpb_query_scale){.length = 1, .scale = {1, 1}};
-}
-
-static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
-  size_t left = queries->n - panel * COLS;
-  return left < COLS ? left : COLS;
-}
-
-double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
-                            size_t panel) {
-  return step_of(filter, queries, panel * COLS, queries_in(queries, panel));
 }
 
 void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
@@ -264,29 +231,22 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
   memset(codes, 0, cpb_bytes_panel(filter->words));
   filter->panels[panel].step = step;
   for (size_t j = 0; j < count; j++)
-    grid_query(filter, &filter->panels[panel], j, column_at(filter, queries, first + j), codes);
+    grid_query(filter, queries, queries->order[first + j], &filter->panels[panel], j, codes);
 }
 
 /* ---- whether bytes can separate the rows ---- */
 
-static void try_query(const cpb_byte_filter *filter, column of, trial *t) {
+static void try_query(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query,
+                      trial *t) {
   size_t d = filter->float_filter->d;
   t->reach_of_query = filter->usual_reach / 64;
   for (size_t k = 0; k < d; k++) {
-    t->y[k] = query_number(filter, &of, k) - filter->opposite[k];
+    t->y[k] = query_number(filter, queries, query, k) - filter->opposite[k];
     t->reach_of_query = cpb_larger(t->reach_of_query, fabs(t->y[k]));
   }
   filter->float_filter->loops->rows_dist2[CPB_F32](t->numbers, line_floats(d), t->count, d, t->y,
                                                    t->distance);
   for (size_t i = 0; i < t->count; i++) t->distance[i] = sqrt(t->distance[i]);
-}
-
-/* Inserts x into the sorted list of the smallest numbers seen so far. */
-static void keep_small(double *smallest, size_t places, double x) {
-  if (!(x < smallest[places - 1])) return;
-  size_t at = places - 1;
-  for (; at > 0 && x < smallest[at - 1]; at--) smallest[at] = smallest[at - 1];
-  smallest[at] = x;
 }
 
 /* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
@@ -297,7 +257,7 @@ static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t pla
   size_t among = 0;
   for (size_t i = 0; i < places; i++) farthest[i] = INFINITY;
   for (size_t i = 0; i < t->count; i++)
-    keep_small(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
+    cpb_keep_smallest(farthest, places, t->distance[i] + per_reach * t->reach[i] + F);
   for (size_t i = 0; i < t->count; i++)
     among += t->distance[i] - per_reach * t->reach[i] - F <= farthest[places - 1];
   return (double)among > most;
@@ -311,32 +271,33 @@ static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_quer
   size_t tried = queries->n < TRIED ? queries->n : TRIED;
   if (filter->float_filter->metric == CPB_IP || places > PLACES) return false;
   for (size_t j = 0; j < tried && 4 * blurred <= tried; j++) {
-    try_query(filter, column_at(filter, queries, j * queries->n / tried), t);
+    try_query(filter, queries, queries->order[j * queries->n / tried], t);
     blurred += is_blurred(filter, t, places, most);
   }
   return 4 * blurred > tried;
 }
 
-/* *made is for the sample, NULL where the rows need none; false without memory. */
-static bool choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
-                           trial **made) {
+/* Returns the sample; NULL where the rows need none, and without memory. */
+static trial *choose_centers(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries,
+                             cpb_memory *memory) {
   cpb_byte_filter_kind kind = kind_for(filter->float_filter, rows.dtype);
   size_t d = filter->float_filter->d;
-  trial *t = *made = kind == CPB_BYTE_FILTER_FLOATS ? new_trial(d) : NULL;
-  if (kind == CPB_BYTE_FILTER_FLOATS && t == NULL) return false;
+  trial *t = kind == CPB_BYTE_FILTER_FLOATS ? new_trial(d, memory) : NULL;
+  if (memory->failed) return NULL;
   filter->kind = kind;
   filter->usual_reach = kind == CPB_BYTE_FILTER_FLOATS ? 0 : 1;
   for (size_t k = 0; k < d; k++) filter->center[k] = kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0;
   if (t != NULL) sample_rows(filter, rows, t);
   if (t != NULL) find_center(filter, t);
   find_opposite(filter, queries);
-  return true;
+  return t;
 }
 
 bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample) {
-  trial *t;
-  bool made = choose_centers(filter, sample, NULL, &t);
-  free_trial(t);
+  cpb_memory memory = {0};
+  choose_centers(filter, sample, NULL, &memory);
+  bool made = !memory.failed;
+  cpb_memory_free(&memory);
   return made;
 }
 
@@ -351,17 +312,19 @@ bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run
       filter->kind == CPB_BYTE_FILTER_FLOATS ? block_rows * line_floats(filter->float_filter->d) : 0;
   filter->run_rows = run_rows;
   filter->group = run_rows + 1; /* not a power of two: lines of a row must not share a set of the cache */
-  filter->numbers = cpb_zero_lines(numbers, sizeof *filter->numbers);
-  return make_room_for_rows(filter, block_rows, run_rows) && filter->numbers != NULL;
+  filter->memory = (cpb_memory){0};
+  filter->numbers = cpb_memory_lines(&filter->memory, numbers, sizeof *filter->numbers);
+  return make_room_for_rows(filter, block_rows, run_rows);
 }
 
 bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries) {
-  trial *t;
+  cpb_memory memory = {0};
   if (filter->kind == kind_for(filter->float_filter, rows.dtype) || rows.rows == 0) return true;
-  if (!choose_centers(filter, rows, queries, &t)) return false;
+  trial *t = choose_centers(filter, rows, queries, &memory);
   filter->fails = t != NULL && queries->k > 0 && is_in_vain(filter, queries, t);
-  free_trial(t);
-  if (!filter->fails && !make_room(filter, queries->block_rows)) return false;
+  bool made = !memory.failed;
+  cpb_memory_free(&memory);
+  if (!made || (!filter->fails && !make_room(filter, queries->block_rows))) return false;
   for (size_t panel = 0; !filter->fails && panel < filter->panel_count; panel++)
     cpb_byte_filter_grid(filter, queries, panel, cpb_byte_filter_step(filter, queries, panel));
   return true;
@@ -384,25 +347,29 @@ static source source_of(const cpb_byte_filter *filter, cpb_view block) {
   return (source){filter->numbers, line_floats(of->d), {1, zeros(filter), filter->center}};
 }
 
-/* At most PART rows. Errors are bounded after all of them: a root would wait for the sum of its row. */
-enum { PART = 64 };
+enum { AT_ONCE = CPB_LANES };
 
+/* At most AT_ONCE rows. */
 static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
   const double above = 1 + 0x1p-12,
                below = 0x1p-148; /* of a single-precision sum: 2^10 roundings, underflow */
   const cpb_float_filter *of = filter->float_filter;
   bool floats = cpb_float_filter_takes_floats(of, block.dtype);
   source from = source_of(filter, block);
-  double size2[PART]; /* an upper bound on the sum of squares before centring */
+  const float *x[AT_ONCE], *next[AT_ONCE];
+  float sum[AT_ONCE];
+  double size2[AT_ONCE]; /* an upper bound on the sum of squares before centring */
   for (size_t i = 0; i < count; i++) {
     size_t row = first + i;
-    float sum;
+    x[i] = from.x + row * from.stride;
+    next[i] = x[i] + (row + AT_ONCE < block.rows ? AT_ONCE * from.stride : 0);
+    if (floats) continue;
     if (row + AHEAD < block.rows) cpb_fetch_row(block, row + AHEAD);
-    if (!floats)
-      fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, &size2[i]);
-    filter->reach[row] = of->loops->number(from.x + row * from.stride, of->d, &from.shift, NULL, &sum);
-    if (floats) size2[i] = (double)sum * above + (double)of->d * below;
+    fault[i] = cpb_float_filter_numbers(of, block, row, filter->numbers + row * from.stride, CPB_PANEL_LINE,
+                                        &size2[i]);
   }
+  of->loops->number(x, next, count, of->d, &from.shift, filter->reach + first, sum);
+  for (size_t i = 0; floats && i < count; i++) size2[i] = (double)sum[i] * above + (double)of->d * below;
   for (size_t i = 0; i < count; i++) {
     float *reach = &filter->reach[first + i], *rounded = &filter->rounded[first + i];
     *rounded =
@@ -420,8 +387,8 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
 void cpb_byte_filter_numbers(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count,
                              int *fault) {
   memset(fault, 0, count * sizeof *fault);
-  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += PART)
-    number_rows(filter, block, first + i, count - i < PART ? count - i : PART, fault + i);
+  for (size_t i = 0; filter->kind == CPB_BYTE_FILTER_FLOATS && i < count; i += AT_ONCE)
+    number_rows(filter, block, first + i, count - i < AT_ONCE ? count - i : AT_ONCE, fault + i);
 }
 
 /* The first bits of a reach: non-negative floats are ordered like their bit patterns. */
@@ -460,6 +427,10 @@ void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
   }
 }
 
+static bool is_in_range(const cpb_byte_filter *filter, size_t at) {
+  return filter->reach[filter->rows[at].row] < INFINITY;
+}
+
 static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
   float largest = 1e-30f;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return 1;
@@ -470,31 +441,49 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   return largest / 127;
 }
 
-/* The rows of a run are scattered over the block; those out of range have codes of zeros. */
-static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
-  const cpb_loops *loops = filter->float_filter->loops;
-  bool floats = filter->kind == CPB_BYTE_FILTER_FLOATS;
-  size_t d = filter->float_filter->d, step = CPB_BYTES_LINE * filter->group;
-  source from = source_of(filter, block);
+/* Rows [at, at+count) of the order, at most AT_ONCE, all of them in range or none: those out of range have codes of
+ * zeros. */
+static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, float per_step,
+                      int8_t *to) {
   const cpb_shift none = {1, zeros(filter), zeros(filter)};
-  cpb_view rows = floats ? cpb_rows(from.x, CPB_F32, block.rows, from.stride) : block;
-  float per_step = 1 / (float)of->step;
-  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group, in_group = 0;
-  int8_t *group = filter->codes + place / filter->group * group_bytes;
-  for (size_t i = 0; i < of->count; i++) {
-    size_t at = of->first + i, row = filter->rows[at].row;
-    int8_t *to = group + in_group * CPB_BYTES_LINE;
-    if (at + AHEAD < block.rows) cpb_fetch_row(rows, filter->rows[at + AHEAD].row);
-    if (!floats)
-      loops->flip((const uint8_t *)block.data + row * block.stride, d,
-                  filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to, step, &filter->gridded[at]);
-    else if (filter->reach[row] < INFINITY)
-      loops->grid(from.x + row * from.stride, d, &from.shift, per_step, to, step, &filter->gridded[at]);
-    else
-      loops->grid(zeros(filter), d, &none, per_step, to, step, &filter->gridded[at]);
-    if (++in_group < filter->group) continue;
-    in_group = 0;
-    group += group_bytes;
+  const source from = source_of(filter, block);
+  const cpb_view *ahead = &filter->next;
+  const float *x[AT_ONCE], *next[AT_ONCE];
+  bool in_range = is_in_range(filter, at);
+  for (size_t i = 0; i < count; i++) {
+    size_t later = at + i + AT_ONCE < block.rows ? at + i + AT_ONCE : at + i;
+    x[i] = in_range ? from.x + filter->rows[at + i].row * from.stride : zeros(filter);
+    next[i] = at + i < ahead->rows ? (const float *)ahead->data + (at + i) * ahead->stride
+                                   : from.x + filter->rows[later].row * from.stride;
+  }
+  filter->float_filter->loops->grid(x, next, count, filter->float_filter->d, in_range ? &from.shift : &none,
+                                    per_step, to, CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
+}
+
+static void flip_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, int8_t *to) {
+  for (size_t end = at + count; at < end; at++, to += CPB_BYTES_LINE) {
+    if (at + AHEAD < block.rows) cpb_fetch_row(block, filter->rows[at + AHEAD].row);
+    filter->float_filter->loops->flip((const uint8_t *)block.data + filter->rows[at].row * block.stride,
+                                      filter->float_filter->d,
+                                      filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to,
+                                      CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
+  }
+}
+
+/* The rows of a run are scattered over the block. Rows out of range are the last of a block. */
+static void code_rows(cpb_byte_filter *filter, cpb_view block, const cpb_byte_filter_run *of, size_t place) {
+  size_t group_bytes = cpb_bytes_group(filter->words) / CPB_BYTES_GROUP * filter->group;
+  for (size_t at = of->first, end = of->first + of->count, count; at < end; at += count, place += count) {
+    size_t in_group = place % filter->group, most = filter->group - in_group;
+    int8_t *to = filter->codes + place / filter->group * group_bytes + in_group * CPB_BYTES_LINE;
+    most = most < AT_ONCE ? most : AT_ONCE;
+    count = end - at < most ? end - at : most;
+    if (filter->kind != CPB_BYTE_FILTER_FLOATS) {
+      flip_rows(filter, block, at, count, to);
+      continue;
+    }
+    while (is_in_range(filter, at) != is_in_range(filter, at + count - 1)) count--;
+    grid_rows(filter, block, at, count, 1 / (float)of->step, to);
   }
 }
 
@@ -506,7 +495,7 @@ static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
     return filter->float_filter->metric == CPB_L2
                ? 0
                : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
-  if (!(filter->reach[row] < INFINITY)) return INFINITY;
+  if (!is_in_range(filter, at)) return INFINITY;
   return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) + (double)filter->rounded[row];
 }
 
@@ -526,20 +515,17 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, 
   of->length = length_of(of->step, longest);
 }
 
-/* <x'-m,p>; for rows of bytes 128 times their sum */
+/* <x'-m,p>; for rows of bytes 128 times their sum. The centre of x is 0: products are not centred. */
 static double row_constant(const cpb_byte_filter *filter, const source *from, size_t row, int32_t sum) {
   const cpb_loops *loops = filter->float_filter->loops;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return (double)filter->center[0] * sum;
   double dot = 0, chunk[CPB_CHUNK];
   for (size_t offset = 0, d = filter->float_filter->d; offset < d; offset += CPB_CHUNK) {
     size_t count = cpb_chunk_count(d, offset);
-    cpb_shift shift = {from->shift.unit, from->shift.center + offset, from->shift.middle + offset};
-    float z[CPB_CHUNK], size2;
-    loops->number(from->x + row * from->stride + offset, count, &shift, z, &size2);
-    loops->widen[CPB_F32](z, count, chunk);
+    loops->widen[CPB_F32](from->x + row * from->stride + offset, count, chunk);
     dot += loops->dot(chunk, filter->opposite + offset, count);
   }
-  return dot;
+  return (double)from->shift.unit * dot - filter->product;
 }
 
 static void describe_row(cpb_byte_filter *filter, const source *from, size_t at, double step) {
@@ -593,41 +579,27 @@ static int32_t whole_below(double t) {
   return (int32_t)(t < most ? t : most) - 2;
 }
 
-static void thresholds_of_lengths(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                  size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (2 * run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double reach = bound[j] + panel->rest[j] + run->rest, far = reach * reach;
-    threshold[j] = whole_below((panel->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
-  }
-}
-
-static void thresholds_of_products(const cpb_byte_filter_panel *panel, const cpb_byte_filter_run *run,
-                                   size_t first, size_t count, const double *bound, int32_t *threshold) {
-  double per_unit = 1 / (run->step * panel->step);
-  for (size_t j = first; j < first + count; j++) {
-    double least = -bound[j] - panel->constant[j];
-    double off = run->rest * panel->length[j] + run->length * panel->rest[j] + panel->loose[j];
-    threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
-  }
-}
-
 void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
                                 size_t first, size_t count, const double *bound, int32_t *threshold) {
-  if (filter->float_filter->metric == CPB_IP)
-    thresholds_of_products(&filter->panels[panel], run, first, count, bound, threshold);
+  const cpb_byte_filter_panel *of = &filter->panels[panel];
+  bool products = filter->float_filter->metric == CPB_IP;
+  double per_unit = 1 / ((products ? 1 : 2) * run->step * of->step);
+  if (!products)
+    for (size_t j = first; j < first + count; j++) {
+      double reach = bound[j] + of->rest[j] + run->rest, far = reach * reach;
+      threshold[j] = whole_below((of->square[j] * (1 - 1e-14) - far * (1 + 1e-14)) * per_unit);
+    }
   else
-    thresholds_of_lengths(&filter->panels[panel], run, first, count, bound, threshold);
+    for (size_t j = first; j < first + count; j++) {
+      double least = -bound[j] - of->constant[j];
+      double off = run->rest * of->length[j] + run->length * of->rest[j] + of->loose[j];
+      threshold[j] = whole_below((least - fabs(least) * 1e-14 - off * (1 + 1e-14)) * per_unit);
+    }
 }
 
 static cpb_byte_filter_span span_of(double nearest, double farthest) {
   return (cpb_byte_filter_span){(float)(nearest - fabs(nearest) * 0x1p-22 - 0x1p-140),
                                 (float)(farthest + fabs(farthest) * 0x1p-22 + 0x1p-140)};
-}
-
-cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
-                                          int32_t product) {
-  return cpb_byte_filter_look_at(filter, step, &filter->rows[at], slot, (double)product + filter->whole[at]);
 }
 
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "core/memory.h"
 #include "search/float_filter.h"
 
 /* What the centre and the grids depend on; NONE: not computed yet. */
@@ -65,15 +66,15 @@ typedef struct cpb_byte_filter {
   double usual_reach; /* typical reach of rows about the centre */
   float *center;      /* m, and as many zeros */
   double *opposite;   /* p */
-  double center_size, opposite_size;
+  double center_size, opposite_size, product; /* |m|, |p|, <m,p> */
   uint8_t *codes_of_queries;
   cpb_byte_filter_panel *panels;
 
   /* the current block of rows */
   size_t run_rows, run_count;
-  size_t group; /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
-  float *
-      numbers; /* x' of rows that are not floats, in whole lines; the caller's, reusable once rows are described */
+  cpb_view next;  /* rows of floats that are prefetched while the codes are computed; may be none */
+  size_t group;   /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
+  float *numbers; /* x' of rows that are not floats, in whole lines; reusable once rows are described */
   float *reach;   /* largest component; inf for rows out of range */
   float *rounded; /* bound on the single-precision rounding of a row */
   int8_t *codes;
@@ -82,6 +83,7 @@ typedef struct cpb_byte_filter {
   float *part;    /* the part of the start that is divided by g: -h ii / 2, or <x'-m,p> / h */
   int32_t *whole; /* the integer part of the start */
   cpb_byte_filter_run *runs;
+  cpb_memory memory; /* of the arrays above, except the numbers of a search */
 } cpb_byte_filter;
 
 /* The queries, in panel order. */
@@ -110,7 +112,8 @@ bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample);
 /* The same centres again, from `center` and what was chosen with it. */
 void cpb_byte_filter_restore(cpb_byte_filter *filter, cpb_byte_filter_kind kind, double usual_reach);
 
-/* Room for blocks of rows and their numbers, in runs of run_rows, and for the codes of one run; false without memory. */
+/* Gives the copy of a filter, which shares its centres, memory of its own: for blocks of rows and their numbers, in
+ * runs of run_rows, and for the codes of one run. False without memory. */
 bool cpb_byte_filter_room(cpb_byte_filter *filter, size_t block_rows, size_t run_rows);
 
 /* A step for the queries of a panel, and these on the grid of a step. */
@@ -148,14 +151,10 @@ void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter
 void cpb_byte_filter_thresholds(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,
                                 size_t first, size_t count, const double *bound, int32_t *threshold);
 
-/* Lower and upper bound of row `at` of the block order, given its product i j + 128 sum of i. */
+/* Lower and upper bound of a row, given its product i j. */
 typedef struct cpb_byte_filter_span {
   float nearest, farthest;
 } cpb_byte_filter_span;
-cpb_byte_filter_span cpb_byte_filter_look(const cpb_byte_filter *filter, double step, size_t at, size_t slot,
-                                          int32_t product);
-
-/* The same for any row, of the product i j. */
 cpb_byte_filter_span cpb_byte_filter_look_at(const cpb_byte_filter *filter, double step,
                                              const cpb_byte_filter_row *row, size_t slot, double product);
 

@@ -68,23 +68,20 @@ static void offer_within(cpb_search_group *g, size_t column, double key, uint64_
     atomic_store(&search->out_of_memory, true);
 }
 
-static uint64_t id_of(const cpb_search *search, size_t row) {
-  return search->ids != NULL ? search->ids[row] : search->first_id + row;
-}
-
 static void consider(cpb_search_group *g, size_t column, size_t row) {
   cpb_search *search = g->search;
   double value;
   const double *q = search->queries + query_at(g, column) * search->float_filter.d;
   int fault = cpb_measure(search->float_filter.loops, search->float_filter.metric, search->fed, row, q,
                           search->center, &value); /* products are always about 0 */
+  uint64_t id = search->ids != NULL ? search->ids[row] : search->first_id + row;
   g->measured++;
   if (fault != 0)
-    cpb_first_fault_meet(&search->fault, row, (cpb_fault)fault);
+    cpb_first_fault_meet(&search->fault, row, fault);
   else if (search->limits == NULL)
-    offer_nearest(g, column, cpb_search_key(search, value), id_of(search, row));
+    offer_nearest(g, column, cpb_search_key(search, value), id);
   else
-    offer_within(g, column, cpb_search_key(search, value), id_of(search, row));
+    offer_within(g, column, cpb_search_key(search, value), id);
 }
 
 /* ---- order ---- */
@@ -207,12 +204,6 @@ bool cpb_search_is_choosy(const cpb_search *search) {
 
 bool cpb_group_is_hopeless(const cpb_search_group *g) {
   return 2 * g->crowded > g->count && cpb_group_is_first(g) && cpb_search_is_choosy(g->search);
-}
-
-void cpb_group_start_over(cpb_search_group *g) {
-  for (size_t column = 0; column < g->count; column++) g->deferred[column] = g->best[column].count = 0;
-  g->compared = g->measured = g->wasted = 0;
-  g->from = g->begin;
 }
 
 void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_byte_filter_span span) {

@@ -149,9 +149,8 @@ static double start_of(const cpb_float_filter *filter, double size2) {
   return from + lost_below(filter->d);
 }
 
-/* The components of a row and their sum of squares; 0 or the fault of the row. */
-static int numbers_of(const cpb_float_filter *filter, cpb_view rows, size_t row, float *to, size_t step,
-                      double *size2) {
+int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *to,
+                             size_t step, double *size2) {
   double unit = filter->unit;
   int fault = 0;
   if (filter->metric == CPB_COSINE) fault = unit_of_direction(filter, rows, row, to, step, &unit);
@@ -160,26 +159,16 @@ static int numbers_of(const cpb_float_filter *filter, cpb_view rows, size_t row,
   return fault;
 }
 
-int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *numbers,
-                             double *size2) {
-  return numbers_of(filter, rows, row, numbers, CPB_PANEL_LINE, size2);
-}
-
-static int float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *group,
-                            float *start) {
+int cpb_float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *factors,
+                         float *start) {
   double size2;
-  int fault = numbers_of(filter, rows, row, group + cpb_panel_at(filter->d, i, 0),
-                         CPB_PANEL_ROWS * CPB_PANEL_LINE, &size2);
+  int fault = cpb_float_filter_numbers(filter, rows, row, factors + cpb_panel_at(filter->d, i, 0),
+                                       CPB_PANEL_ROWS * CPB_PANEL_LINE, &size2);
   *start = rounded_up(start_of(filter, size2));
   if (size2 < CPB_FLOAT_FILTER_MOST) return fault;
-  for (size_t k = 0; k < filter->d; k++) group[cpb_panel_at(filter->d, i, k)] = 0;
+  for (size_t k = 0; k < filter->d; k++) factors[cpb_panel_at(filter->d, i, k)] = 0;
   *start = INFINITY;
   return fault;
-}
-
-void cpb_float_filter_rows(const cpb_float_filter *filter, cpb_view rows, const size_t *row, size_t count,
-                           float *group, float *start, int *fault) {
-  for (size_t i = 0; i < count; i++) fault[i] = float_filter_row(filter, rows, row[i], i, group, start + i);
 }
 
 /* Subnormal values are 2^-1074 apart; those beyond the largest double are all inf. Distances of rows in range are below
@@ -245,8 +234,4 @@ double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start
     if (fabsf(start[i]) > largest && start[i] < INFINITY) largest = fabsf(start[i]);
   double share = filter->metric == CPB_L2 ? filter->error / (0.5 - filter->error) : 1;
   return 1.001 * share * (double)largest + lost_below(filter->d);
-}
-
-double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale) {
-  return 2 * (raise + query_scale->margin);
 }

@@ -77,9 +77,10 @@ void cpb_float_filter_set(cpb_float_filter *filter, cpb_metric metric, size_t d,
 /* Whether rows of this type are floats that can be multiplied by the unit directly. */
 bool cpb_float_filter_takes_floats(const cpb_float_filter *filter, cpb_dtype dtype);
 
-/* The components of one row, in whole lines of sixteen, and the sum of their squares; 0 or the fault of the row. */
-int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *numbers,
-                             double *size2);
+/* The components of one row, in whole lines of CPB_PANEL_LINE floats that begin `step` floats apart, and the sum of their
+ * squares; 0 or the fault of the row. */
+int cpb_float_filter_numbers(const cpb_float_filter *filter, cpb_view rows, size_t row, float *to,
+                             size_t step, double *size2);
 
 /* Prefetches the beginning of a row that will be read soon. */
 static inline void cpb_fetch_row(cpb_view rows, size_t row) {
@@ -88,10 +89,10 @@ static inline void cpb_fetch_row(cpb_view rows, size_t row) {
   for (size_t at = 0; at < length && at < 1024; at += 64) __builtin_prefetch(first + at);
 }
 
-/* The factors of up to CPB_PANEL_ROWS base rows row[0], row[1], .., interleaved for the panel loop, and the start
- * values of their sums. fault[i] is 0 or the fault of a row. */
-void cpb_float_filter_rows(const cpb_float_filter *filter, cpb_view rows, const size_t *row, size_t count,
-                           float *group, float *start, int *fault);
+/* The factors of a base row as row i of those interleaved for the panel loop, and the start value of its sums; 0 or
+ * the fault of the row. */
+int cpb_float_filter_row(const cpb_float_filter *filter, cpb_view rows, size_t row, size_t i, float *factors,
+                         float *start);
 
 /* Writes the factors of a query to every stride-th float, and all members of `query_scale` except the length. */
 void cpb_float_filter_query(const cpb_float_filter *filter, const double *query, cpb_query_scale *query_scale,
@@ -104,9 +105,8 @@ float cpb_float_filter_threshold(const cpb_float_filter *filter, double value,
 /* The largest amount by which the starts of these rows exceed the exact ones; rows out of range are ignored. */
 double cpb_float_filter_raise(const cpb_float_filter *filter, const float *start, size_t count);
 
-/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down. */
-double cpb_float_filter_blur(double raise, const cpb_query_scale *query_scale);
-
+/* If k rows with this raise have sums >= `sum`, the sums of the k nearest rows are above sum - blur, rounded down; blur: 2
+ * (raise + margin of the query) */
 static inline float cpb_float_filter_among(float sum, double blur) {
   double least = (double)sum - blur;
   return least < -FLT_MAX ? -INFINITY : (float)(least - fabs(least) * 0x1p-23 - 0x1p-149);

@@ -74,15 +74,7 @@ cpb_status cpb_hits_merge(const cpb_hit *const *lists, const size_t *counts, siz
   return CPB_OK;
 }
 
-/* q/|q|, which takes the place of q under COSINE. */
-static void take_direction(double *q, size_t d, const cpb_query_scale *query_scale, cpb_wide length) {
-  if (query_scale->unit == 1)
-    for (size_t k = 0; k < d; k++) q[k] /= query_scale->length;
-  else
-    for (size_t k = 0; k < d; k++) q[k] = cpb_wide_ratio(cpb_wide_of(q[k], 0), length);
-}
-
-/* |q|, where it is used. */
+/* |q|, where it is used; under COSINE q/|q| takes the place of q. */
 static int take_length(cpb_metric metric, const cpb_ruler *ruler, size_t query, double *q,
                        cpb_query_scale *query_scale) {
   enum { USUAL = 460, MOST = 1000 }; /* exponents of lengths whose squares are doubles, and of units */
@@ -95,7 +87,8 @@ static int take_length(cpb_metric metric, const cpb_ruler *ruler, size_t query, 
   query_scale->unit = ldexp(1, -exponent);
   query_scale->length = ldexp(length.m, length.e - exponent);
   if (metric == CPB_IP) return 0;
-  take_direction(q, ruler->x.cols, query_scale, length);
+  for (size_t k = 0; k < ruler->x.cols; k++)
+    q[k] = exponent == 0 ? q[k] / query_scale->length : cpb_wide_ratio(cpb_wide_of(q[k], 0), length);
   query_scale->length = query_scale->unit = 1;
   return 0;
 }
@@ -104,13 +97,11 @@ cpb_status cpb_query_take(cpb_metric metric, cpb_view queries, double *q, cpb_qu
                           cpb_error *error) {
   size_t d = queries.cols;
   cpb_ruler ruler = {.loops = cpb_loops_here(), .x = queries, .sign = 1};
-  cpb_first_fault first;
-  cpb_first_fault_init(&first);
+  cpb_first_fault first = {0};
   for (size_t i = 0; i < queries.rows; i++) {
     const char *row = (const char *)queries.data + i * queries.stride * cpb_dtype_size(queries.dtype);
     ruler.loops->widen[queries.dtype](row, d, q + i * d);
-    int fault = take_length(metric, &ruler, i, q + i * d, &query_scale[i]);
-    if (fault != 0) cpb_first_fault_meet(&first, i, (cpb_fault)fault);
+    cpb_first_fault_meet(&first, i, take_length(metric, &ruler, i, q + i * d, &query_scale[i]));
   }
   return cpb_first_fault_report(&first, "query", error);
 }

@@ -96,12 +96,10 @@ void cpb_group_renew_bounds(cpb_search_group *group);
 void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_byte_filter_span span);
 
 /* choosy: few rows of a block are wanted. first: only the current block has been compared. hopeless: bytes cannot
- * separate the rows of that block. start_over then drops the deferred rows, so that the group can begin again with
- * floats. */
+ * separate the rows of that block. */
 bool cpb_search_is_choosy(const cpb_search *search);
 bool cpb_group_is_first(const cpb_search_group *group);
 bool cpb_group_is_hopeless(const cpb_search_group *group);
-void cpb_group_start_over(cpb_search_group *group);
 
 /* Measures all deferred rows. */
 void cpb_group_settle(cpb_search_group *group);

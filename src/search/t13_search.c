@@ -8,7 +8,6 @@
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
-#include "core/zero_lines.h"
 #include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "search/search_object.h"
@@ -34,26 +33,17 @@ static cpb_view block_of(const cpb_search *search) {
   return cpb_view_slice(search->fed, search->block_first, search->block_count);
 }
 
-static void meet_faults(cpb_search *search, const size_t *row, const int *fault, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (fault[i] != 0)
-      cpb_first_fault_meet(&search->fault, search->block_first + row[i], (cpb_fault)fault[i]);
-}
-
 /* Row and column factors of a panel of floats. */
 static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
   cpb_view rows = block_of(search);
-  for (size_t at = first; at < first + count; at += CPB_PANEL_ROWS) {
-    size_t here = first + count - at < CPB_PANEL_ROWS ? first + count - at : CPB_PANEL_ROWS;
-    int fault[CPB_PANEL_ROWS];
-    for (size_t i = at + CPB_PANEL_ROWS; i < at + 2 * CPB_PANEL_ROWS && i < first + count; i++)
-      cpb_fetch_row(rows, search->block_order[i]);
-    cpb_float_filter_rows(&search->float_filter, rows, search->block_order + at, here,
-                          search->factors + cpb_panel_at(search->float_filter.d, at, 0), search->start + at,
-                          fault);
-    meet_faults(search, search->block_order + at, fault, here);
+  for (size_t at = first; at < first + count; at++) {
+    size_t row = search->block_order[at], ahead = at + CPB_PANEL_ROWS;
+    if (ahead < first + count) cpb_fetch_row(rows, search->block_order[ahead]);
+    int fault =
+        cpb_float_filter_row(&search->float_filter, rows, row, at, search->factors, search->start + at);
+    cpb_first_fault_meet(&search->fault, search->block_first + row, fault);
   }
 }
 
@@ -68,12 +58,11 @@ static void found_by_floats(void *context, size_t row, uint64_t columns, const f
   }
 }
 
-static void look_by_floats(cpb_search *search, group *g) {
+static void look_by_floats(group *g) {
+  const cpb_search *search = g->search;
   if (g->from >= g->end) return;
-  for (size_t column = 0; column < g->count; column++) {
-    const cpb_query_scale *query_scale = &search->query_scale[search->order[g->first + column]];
-    g->blur[column] = cpb_float_filter_blur(search->raise, query_scale);
-  }
+  for (size_t column = 0; column < g->count; column++)
+    g->blur[column] = 2 * (search->raise + search->query_scale[search->order[g->first + column]].margin);
   cpb_panel panel = {.rows = g->end - g->from,
                      .k = search->float_filter.d,
                      .columns = g->count,
@@ -87,15 +76,13 @@ static void look_by_floats(cpb_search *search, group *g) {
   g->from = g->end;
 }
 
-/* Converts rows to numbers, from which the codes are computed. */
 static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   cpb_search *search = arg;
-  size_t row[ROWS_PER_TASK];
   int fault[ROWS_PER_TASK];
-  for (size_t i = 0; i < count; i++) row[i] = first + i;
   cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
-  meet_faults(search, row, fault, count);
+  for (size_t i = 0; i < count; i++)
+    cpb_first_fault_meet(&search->fault, search->block_first + first + i, fault[i]);
 }
 
 static void code_rows(void *arg, size_t run) {
@@ -111,8 +98,9 @@ static void found_by_bytes(void *context, size_t row, uint64_t columns, const in
   if (cpb_group_is_hopeless(g)) return;
   for (; columns != 0; columns &= columns - 1) {
     size_t column = (size_t)__builtin_ctzll(columns);
-    cpb_byte_filter_span span = cpb_byte_filter_look(byte_filter, g->run->step, at, g->first + column,
-                                                     values[column] - g->start[row]);
+    double product = (double)(values[column] - g->start[row]) + byte_filter->whole[at];
+    cpb_byte_filter_span span = cpb_byte_filter_look_at(byte_filter, g->run->step, &byte_filter->rows[at],
+                                                        g->first + column, product);
     if ((double)span.nearest <= g->bound[column])
       cpb_group_take(g, column, g->search->block_first + g->search->block_order[at], span);
   }
@@ -147,17 +135,7 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void look_by_bytes(const cpb_search *search, group *g) {
-  for (; !g->fails && g->from < g->end; g->from += g->run->count) {
-    look_at_run(g, &search->byte_filter.runs[g->from / search->byte_filter.run_rows]);
-    g->fails = !bytes_pay(g);
-  }
-}
-
-static void settle_all(void *arg, size_t task) {
-  cpb_search *search = arg;
-  cpb_group_settle(&search->groups[task]);
-}
+static void settle_group(void *groups, size_t task) { cpb_group_settle((group *)groups + task); }
 
 /* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
@@ -205,13 +183,14 @@ static cpb_status make_factors(cpb_search *search, const cpb_exec *exec, cpb_err
   return outcome(search, error);
 }
 
-static void look(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (g->bytes)
-    look_by_bytes(search, g);
-  else
-    look_by_floats(search, g);
+static void look(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  const cpb_byte_filter *byte_filter = &g->search->byte_filter;
+  if (!g->bytes) look_by_floats(g);
+  for (; g->bytes && !g->fails && g->from < g->end; g->from += g->run->count) {
+    look_at_run(g, &byte_filter->runs[g->from / byte_filter->run_rows]);
+    g->fails = !bytes_pay(g);
+  }
 }
 
 /* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do
@@ -232,22 +211,23 @@ static bool choose_ways(cpb_search *search) {
 /* Bounds of bytes and of floats are not comparable, so deferred rows are measured. If bytes fail in the very first
  * block, for which no bounds are known, floats compare it instead, and bytes are tried once more with the bounds it
  * gives; otherwise floats are used for good. */
-static void change_to_floats(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
-  if (!g->bytes || !search->groups[g->panel].fails) return;
+static void change_to_floats(void *groups, size_t task) {
+  group *g = (group *)groups + task;
+  if (!g->bytes || !g->search->groups[g->panel].fails) return;
   g->may_return = cpb_group_is_first(g);
-  if (g->may_return)
-    cpb_group_start_over(g);
-  else
+  for (size_t column = 0; g->may_return && column < g->count; column++)
+    g->deferred[column] = g->best[column].count = 0;
+  if (g->may_return) {
+    g->compared = g->measured = g->wasted = 0;
+    g->from = g->begin;
+  } else
     cpb_group_settle(g);
   g->bytes = false;
   cpb_group_renew_bounds(g);
 }
 
-static void return_to_bytes(void *arg, size_t task) {
-  cpb_search *search = arg;
-  group *g = &search->groups[task];
+static void return_to_bytes(void *groups, size_t task) {
+  group *g = (group *)groups + task;
   if (!g->may_return) return;
   cpb_group_settle(g);
   g->wasted = 0;
@@ -264,13 +244,14 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   if (any_group(search, takes_bytes)) status = make_codes(search, exec, error);
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
   if (!choose_ways(search)) return outcome(search, error);
-  cpb_exec_run(exec, search->group_count, change_to_floats, search);
+  cpb_exec_run(exec, search->group_count, change_to_floats, search->groups);
   if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, look, search);
-  if (any_group(search, takes_bytes)) cpb_exec_run(exec, search->group_count, return_to_bytes, search);
+  cpb_exec_run(exec, search->group_count, look, search->groups);
+  if (any_group(search, takes_bytes))
+    cpb_exec_run(exec, search->group_count, return_to_bytes, search->groups);
   return outcome(search, error);
 }
 
@@ -287,7 +268,7 @@ static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_erro
     if (status == CPB_OK) status = cpb_exec_tell(exec, done, error);
   }
   if (status != CPB_OK) return status;
-  cpb_exec_run(exec, search->group_count, settle_all, search);
+  cpb_exec_run(exec, search->group_count, settle_group, search->groups);
   return outcome(search, error);
 }
 
@@ -364,25 +345,10 @@ void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
 
 /* ---- the object ---- */
 
-static bool may_take_bytes(const cpb_search *search) {
-  size_t d = search->float_filter.d;
-  return search->float_filter.loops->panel_bytes != NULL && d >= FEW_COLUMNS && d <= CPB_GRID_MOST &&
-         search->n >= FEW_QUERIES;
-}
-
-static bool allocate_bytes(cpb_search *search) {
-  search->bytes = may_take_bytes(search);
-  if (!search->bytes) return true;
-  bool made = cpb_byte_filter_new(&search->byte_filter, &search->float_filter, search->n);
-  search->starts = cpb_memory_lines(&search->memory, search->group_count,
-                                    search->byte_filter.run_rows * sizeof *search->starts);
-  return made;
-}
-
 static bool allocate(cpb_search *search, bool limited, bool wide) {
   size_t n = search->n, d = search->float_filter.d, cells = search->group_count * PANEL;
   size_t floats = 1 + FLOATS_AT_ONCE / cpb_panel_group(d), numbers = 1 + NUMBERS_AT_ONCE / cpb_panel_group(d);
-  size_t groups = may_take_bytes(search) ? numbers : floats;
+  size_t groups = search->bytes ? numbers : floats;
   search->block_rows = groups * CPB_PANEL_ROWS;
   search->float_rows = floats * CPB_PANEL_ROWS;
   /* a larger buffer defers more rows until the bound has dropped, so fewer are measured unnecessarily */
@@ -407,7 +373,11 @@ static bool allocate(cpb_search *search, bool limited, bool wide) {
     search->limits = cpb_memory_lines(memory, n, sizeof *search->limits);
   else
     search->entries = cpb_memory_lines(memory, cells, search->k * sizeof *search->entries);
-  return allocate_bytes(search) && !memory->failed;
+  bool made = !search->bytes || cpb_byte_filter_new(&search->byte_filter, &search->float_filter, n);
+  if (search->bytes)
+    search->starts =
+        cpb_memory_lines(memory, search->group_count, search->byte_filter.run_rows * sizeof *search->starts);
+  return made && !memory->failed;
 }
 
 void cpb_search_free(cpb_search *search) {
@@ -444,24 +414,18 @@ static void place_group(cpb_search *search, size_t index) {
   if (!g->bytes) cpb_group_renew_bounds(g); /* bounds of bytes are set when rows arrive */
 }
 
-static bool order_queries(cpb_search *search) {
-  cpb_ranked *room = malloc(search->n * sizeof *room);
-  if (room == NULL) return false;
-  cpb_query_order(search->query_scale, search->queries, search->center, search->n, search->float_filter.d,
-                  room, search->order);
-  for (size_t i = 0; i < search->n; i++) search->slot[search->order[i]] = i;
-  free(room);
-  return true;
-}
-
 static bool pack_queries(cpb_search *search) {
   size_t d = search->float_filter.d;
+  cpb_ranked *room = malloc(search->n * sizeof *room);
+  if (room == NULL) return false;
   cpb_float_filter_init(&search->float_filter, search->float_filter.metric,
                         cpb_rows(search->queries, CPB_F64, search->n, d), search->center, search->center_f32);
-  if (!order_queries(search)) return false;
+  cpb_query_order(search->query_scale, search->queries, search->center, search->n, d, room, search->order);
+  free(room);
   for (size_t i = 0; i < search->n; i++) {
     size_t query = search->order[i];
     float *column = search->panels + i / PANEL * d * PANEL + i % PANEL;
+    search->slot[query] = i;
     cpb_float_filter_query(&search->float_filter, search->queries + query * d, &search->query_scale[query],
                            column, PANEL);
   }
@@ -510,9 +474,10 @@ cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb
   made->float_filter.d = queries.cols;
   made->n = queries.rows;
   made->k = options->k;
+  made->bytes = made->float_filter.loops->panel_bytes != NULL && queries.cols >= FEW_COLUMNS &&
+                queries.cols <= CPB_GRID_MOST && queries.rows >= FEW_QUERIES;
   made->panel_count = (made->n + PANEL - 1) / PANEL;
   made->group_count = (GROUPS_WANTED + made->panel_count - 1) / made->panel_count * made->panel_count;
-  cpb_first_fault_init(&made->fault);
   status = fill(made, queries, options, error);
   if (status == CPB_OK)
     *search = made;

@@ -90,7 +90,6 @@ static void scan_share(void *arg, size_t share) {
     scan_block(s, share, first, end - first < s->per_block ? end - first : s->per_block);
 }
 
-/* Merges the best of all shares, nearest first. */
 static void settle(const scan *s, size_t query, cpb_hit *hits) {
   cpb_best *all = &s->best[query];
   for (size_t share = 1; share < s->shares; share++) {
@@ -150,11 +149,8 @@ cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *
                            cpb_error *error) {
   cpb_status status = check(codes, queries, k, hits, error);
   if (status != CPB_OK || queries.rows == 0) return status;
-  scan s = {.loops = cpb_loops_here(),
-            .codes = codes,
-            .bytes = codes.cols,
-            .words = cpb_code_words(codes.cols),
-            .k = k};
+  scan s = {
+      .loops = cpb_loops_here(), .codes = codes, .bytes = codes.cols, .words = (codes.cols + 7) / 8, .k = k};
   choose_shares(&s, exec);
   size_t most = ENTRIES_AT_ONCE / s.shares / k, batch = most < QUERIES_AT_ONCE ? most : QUERIES_AT_ONCE;
   if (batch == 0) batch = 1;

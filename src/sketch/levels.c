@@ -229,7 +229,7 @@ static void prepare_row(block *b, size_t i) {
   b->ratio[i] = e->ratio;
   if ((b->length2[i] > 0x1p-40 && b->length2[i] < 0x1p40) || spread_any_row(b, i)) return;
   int fault = cpb_row_fault(e->loops, e->x, b->first + i);
-  cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
+  cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
   b->length2[i] = -1;
   for (size_t k = 0; k < e->x.cols; k++) *factor_at(b, i, k) = 0;
 }
@@ -386,7 +386,6 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
   e.doubt = 1.11 * terms * 0x1p-24 * sqrt(k);
   e.ratio = 1 / sketch->sigma;
   if (!round_center(&e)) return cpb_fail_memory(error, "codes of rows");
-  cpb_first_fault_init(&e.fault);
   size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (x.cols + e.n) + 1, CPB_PANEL_ROWS);
   cpb_blocks blocks = {x.rows, per_block, encode_block, &e};
   cpb_blocks_run(&blocks, exec);

@@ -66,13 +66,6 @@ static bool place_row(const encoding *e, size_t row, place *p) {
   return true;
 }
 
-/* The ball form in double, which defines the bit. */
-static bool bit_of(const encoding *e, const place *p, size_t i) {
-  size_t d = e->sketch->options.d;
-  const double *normal = e->sketch->normals + i * (d + 1);
-  return 2 * p->sigma * e->loops->dot(normal, p->z, d) + normal[d] * p->height >= 0;
-}
-
 /* Writes the factors of the row, z and its height, to their lines of the group. */
 static void spread_factors(block *b, size_t i) {
   const encoding *e = b->e;
@@ -92,7 +85,7 @@ static void prepare_row(block *b, size_t i) {
   b->faulty[i] = !place_row(e, b->first + i, &b->place);
   if (b->faulty[i]) {
     int fault = cpb_row_fault(e->loops, e->x, b->first + i);
-    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? (cpb_fault)fault : CPB_FAULT_RANGE);
+    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
     return;
   }
   if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;
@@ -102,21 +95,19 @@ static void prepare_row(block *b, size_t i) {
   b->margin[i] = nextafterf((float)(error + (double)(d + 1) * 0x1p-140), INFINITY);
 }
 
+/* By the ball form in double, which defines the bit. */
 static uint64_t decide(block *b, size_t row, uint64_t word, uint64_t unsure) {
-  if (b->placed != row) place_row(b->e, b->first + row, &b->place);
+  const encoding *e = b->e;
+  size_t d = e->sketch->options.d;
+  if (b->placed != row) place_row(e, b->first + row, &b->place);
   b->placed = row;
   for (; unsure != 0; unsure &= unsure - 1) {
     size_t column = (size_t)__builtin_ctzll(unsure);
-    uint64_t bit = (uint64_t)1 << column;
-    if (bit_of(b->e, &b->place, b->panel * CPB_PANEL_COLS + column)) word |= bit;
+    const double *normal = e->sketch->normals + (b->panel * CPB_PANEL_COLS + column) * (d + 1);
+    double side = 2 * b->place.sigma * e->loops->dot(normal, b->place.z, d) + normal[d] * b->place.height;
+    if (side >= 0) word |= (uint64_t)1 << column;
   }
   return word;
-}
-
-static void emit(const block *b, size_t row, uint64_t word) {
-  size_t bytes = b->e->sketch->options.code_bytes, from = b->panel * 8;
-  uint8_t *code = b->e->codes + (b->first + row) * bytes;
-  for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
 static size_t used_columns(const block *b) {
@@ -132,7 +123,10 @@ static void found(void *context, size_t row, uint64_t columns, const float *valu
   b->e->loops->signs(values, b->margin[row], &above, &unsure);
   uint64_t word = above & used;
   if ((unsure & used) != 0 && !b->faulty[row]) word = decide(b, row, word, unsure & used);
-  emit(b, row, b->faulty[row] ? 0 : word);
+  if (b->faulty[row]) word = 0;
+  size_t bytes = b->e->sketch->options.code_bytes, from = b->panel * 8;
+  uint8_t *code = b->e->codes + (b->first + row) * bytes;
+  for (size_t k = 0; k < 8 && from + k < bytes; k++) code[from + k] = (uint8_t)(word >> 8 * k);
 }
 
 static void encode_panels(block *b, size_t count) {
@@ -181,7 +175,6 @@ cpb_status cpb_sketch_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
   if (status != CPB_OK) return status;
   encoding e = {.sketch = sketch, .loops = cpb_loops_here(), .x = x, .codes = codes};
   size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (d + 1) + 1, CPB_PANEL_ROWS);
-  cpb_first_fault_init(&e.fault);
   cpb_blocks_run(&(cpb_blocks){x.rows, per_block, encode_block, &e}, exec);
   if (atomic_load(&e.out_of_memory)) return cpb_fail_memory(error, "codes of rows");
   return cpb_first_fault_report(&e.fault, "x", error);

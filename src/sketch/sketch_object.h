@@ -62,8 +62,6 @@ static inline uint64_t cpb_code_word(const uint8_t *code, size_t bytes, size_t j
   return word;
 }
 
-static inline size_t cpb_code_words(size_t bytes) { return (bytes + 7) / 8; }
-
 static inline size_t cpb_code_group_count(size_t n) { return (n + CPB_CODE_GROUP - 1) / CPB_CODE_GROUP; }
 
 cpb_status cpb_sketch_new(const cpb_sketch_options *options, cpb_sketch **sketch, cpb_error *error);

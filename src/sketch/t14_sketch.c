@@ -48,23 +48,6 @@ cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype fact
                   cpb_dtype_name(factors));
 }
 
-static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
-  const cpb_loops *loops = cpb_loops_here();
-  if (o->normals == NULL) return cpb_fail_missing(error, "normals");
-  for (size_t i = 0; i < o->bits; i++) {
-    const double *normal = o->normals + i * (o->d + 1);
-    double length = sqrt(loops->dot(normal, normal, o->d + 1));
-    if (!(fabs(length - 1) <= 1e-9))
-      return cpb_fail_domain(error, "normals", length, "normal %zu must have length 1", i);
-    bool flat = o->kind != CPB_SKETCH_EMBEDDED && o->kind != CPB_SKETCH_RANDOM_EMBEDDED;
-    if (flat && normal[o->d] != 0)
-      return cpb_fail_domain(error, "normals", normal[o->d],
-                             "the last coordinate of normal %zu must be 0 for %s", i,
-                             cpb_sketch_kind_name(o->kind));
-  }
-  return CPB_OK;
-}
-
 /* The first difference between a product of two vectors and 1 or 0, whichever it should be, that is too large; 0: none. */
 static double far_from_orthonormal(const double *vectors, size_t count, size_t stride, size_t length) {
   const cpb_loops *loops = cpb_loops_here();
@@ -77,27 +60,35 @@ static double far_from_orthonormal(const double *vectors, size_t count, size_t s
 }
 
 /* Rows that are orthonormal, or columns if there are more rows: bounds of errors need lengths to be preserved. */
-static cpb_status check_directions(const cpb_sketch_options *o, cpb_error *error) {
+static cpb_status check_orthonormal(const cpb_sketch_options *o, cpb_error *error) {
   size_t n = cpb_sketch_directions(o), d = o->d;
-  if (o->normals == NULL) return cpb_fail_missing(error, "normals");
-  for (size_t i = 0; i < n; i++)
-    if (o->normals[i * (d + 1) + d] != 0)
-      return cpb_fail_domain(error, "normals", o->normals[i * (d + 1) + d],
-                             "the last coordinate of normal %zu must be 0 for principal", i);
-  double worst = 0, *columns = NULL;
-  if (n <= d)
-    worst = far_from_orthonormal(o->normals, n, d + 1, d);
-  else {
-    columns = malloc(n * d * sizeof *columns);
-    if (columns == NULL) return cpb_fail_memory(error, "%zu directions", n);
-    for (size_t i = 0; i < n; i++)
-      for (size_t k = 0; k < d; k++) columns[k * n + i] = o->normals[i * (d + 1) + k];
-    worst = far_from_orthonormal(columns, d, n, n);
-    free(columns);
-  }
+  double worst, *columns = n <= d ? NULL : malloc(n * d * sizeof *columns);
+  if (n > d && columns == NULL) return cpb_fail_memory(error, "%zu directions", n);
+  for (size_t i = 0; columns != NULL && i < n; i++)
+    for (size_t k = 0; k < d; k++) columns[k * n + i] = o->normals[i * (d + 1) + k];
+  worst = columns == NULL ? far_from_orthonormal(o->normals, n, d + 1, d)
+                          : far_from_orthonormal(columns, d, n, n);
+  free(columns);
   return worst == 0
              ? CPB_OK
              : cpb_fail_domain(error, "normals", worst, "the directions must be orthonormal up to 1e-12");
+}
+
+static cpb_status check_normals(const cpb_sketch_options *o, cpb_error *error) {
+  bool principal = o->kind == CPB_SKETCH_PRINCIPAL;
+  bool flat = o->kind != CPB_SKETCH_EMBEDDED && o->kind != CPB_SKETCH_RANDOM_EMBEDDED;
+  if (o->normals == NULL) return cpb_fail_missing(error, "normals");
+  for (size_t i = 0; i < cpb_sketch_directions(o); i++) {
+    const double *normal = o->normals + i * (o->d + 1);
+    double length = sqrt(cpb_loops_here()->dot(normal, normal, o->d + 1));
+    if (!principal && !(fabs(length - 1) <= 1e-9))
+      return cpb_fail_domain(error, "normals", length, "normal %zu must have length 1", i);
+    if (flat && normal[o->d] != 0)
+      return cpb_fail_domain(error, "normals", normal[o->d],
+                             "the last coordinate of normal %zu must be 0 for %s", i,
+                             cpb_sketch_kind_name(o->kind));
+  }
+  return principal ? check_orthonormal(o, error) : CPB_OK;
 }
 
 static cpb_status check_factors(const cpb_sketch_options *o, cpb_error *error) {
@@ -166,9 +157,7 @@ cpb_status cpb_sketch_new(const cpb_sketch_options *given, cpb_sketch **sketch, 
   if ((unsigned)options->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)options->kind);
   status = cpb_sketch_check_shape(options->d, options->bits, options->s, options->center, error);
   if (status == CPB_OK) status = check_factors(options, error);
-  if (status == CPB_OK)
-    status = options->kind == CPB_SKETCH_PRINCIPAL ? check_directions(options, error)
-                                                   : check_normals(options, error);
+  if (status == CPB_OK) status = check_normals(options, error);
   if (status == CPB_OK) status = check_curve(options, error);
   if (status != CPB_OK) return status;
   cpb_sketch *made = cpb_sketch_room(options);

@@ -66,7 +66,8 @@ static void shorten_exponent(char *digits) {
 
 /* ---- values ---- */
 
-void cpb_json_real(cpb_text *t, double value) {
+/* With 17 digits, or the fewest, always marked as a real: 2.0, not 2; '.' in every locale. */
+static void put_real(cpb_text *t, double value) {
   char digits[CPB_JSON_NUMBER_ROOM];
   if (!isfinite(value)) fail(t, CPB_JSON_UNSAYABLE);
   cpb_digits_rounded(digits, value, DBL_DECIMAL_DIG);
@@ -133,7 +134,7 @@ void cpb_json_vector(cpb_text *t, const double *numbers, size_t count) {
       cpb_text_puts(t, i == 0 ? "\n    " : ",\n    ");
     else if (i > 0)
       put_comma(t);
-    cpb_json_real(t, numbers[i]);
+    put_real(t, numbers[i]);
   }
   if (numbers != NULL) cpb_text_puts(t, "]");
 }
@@ -156,7 +157,7 @@ void cpb_json_pack_list(cpb_text *t, const char *format, va_list list) {
     case ',': put_comma(t); break;
     case ':': cpb_text_puts(t, t->style.compact ? ":" : ": "); break;
     case 's': cpb_json_string(t, va_arg(list, const char *)); break;
-    case 'f': cpb_json_real(t, va_arg(list, double)); break;
+    case 'f': put_real(t, va_arg(list, double)); break;
     case 'I': cpb_text_format(t, "%" PRIu64, va_arg(list, uint64_t)); break;
     case 'x': cpb_text_format(t, "\"%016" PRIx64 "\"", va_arg(list, uint64_t)); break;
     case 'b': cpb_text_puts(t, va_arg(list, int) != 0 ? "true" : "false"); break;

@@ -46,8 +46,6 @@ size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 size_t cpb_utf8_length(const char *text);
 bool cpb_is_utf8(const char *text);
 
-/* With 17 digits, or the fewest, always marked as a real: 2.0, not 2; '.' in every locale. */
-void cpb_json_real(cpb_text *text, double value);
 void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NULL: null */
 void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
 

@@ -53,5 +53,5 @@ if command -v zsh >/dev/null; then check "the zsh completion is zsh" zsh -n <(ca
 if command -v fish >/dev/null; then check "the fish completion is fish" fish -n <(capball completion fish); fi
 
 while read -r file; do check "theory names $file" test -e "$root/$file"; done < <(
-  capball theory | sed -n 's/^ *\(header\|source\|test\)  *//p' | sort -u)
+  capball theory | sed -n 's/^ *\(header\|source\|test\)  *//p' | tr ' ' '\n' | sort -u)
 finish

@@ -34,7 +34,7 @@ for set in "$data"/*-euclidean "$data"/*-angular; do
 done
 [ $found = 1 ] || skip "lifts of real data" "../shared/data or NumPy is not here"
 
-seq 1 900 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1), $1 % 7 }' >rows.csv
+seq 1 500 | awk -v OFS=, '{ print sin($1), sin(2*$1), cos($1*$1), $1 % 7 }' >rows.csv
 head -n 50 rows.csv >queries.csv
 check "recommend on one thread" bash -c 'capball recommend rows.csv -t 1 --json >one.json'
 check "recommend on three threads" bash -c 'capball recommend rows.csv -t 3 --json >three.json'
@@ -85,7 +85,7 @@ refuses "a transform over its base" 2 'the same file' capball embed --transform 
 refuses "whole numbers" 2 'which u8 cannot hold' capball embed --transform center points.csv -o y.u8bin
 refuses "rows without a scale" 1 'largest norm about the mean is 0' capball embed --transform lift-ip same.csv -o y.csv
 refuses "the centre itself" 1 'row 0 is the centre: it has no direction' capball embed --transform normalize same.csv -o y.csv
-refuses "as many neighbours as rows" 1 'k must be at least 1 and below the 900 rows of the base, got 900' capball recommend rows.csv -k 900
+refuses "as many neighbours as rows" 1 'k must be at least 1 and below the 500 rows of the base, got 500' capball recommend rows.csv -k 500
 refuses "queries of another d" 1 'points.csv has 2 columns, but rows.csv has 4' capball recommend rows.csv --queries points.csv
 refuses "NaN in a base" 1 'nan.csv: row 0 holds NaN' capball recommend nan.csv
 refuses "NaN in a query" 1 'nan.csv: row 0 holds NaN' capball recommend rows.csv --queries nan.csv

@@ -31,17 +31,20 @@ if [ -z "$browser" ]; then
   exit
 fi
 
-# A page of frames, each with a page and the check inside; what they found ends up in its own text.
-frames() { # width
-  local page
+# A page of frames, each with a page at one width and the check inside; what they found ends up in its own text.
+frames() {
+  local page width
   echo '<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
   const found = [];
   addEventListener("message", (event) => {
-    for (const fault of event.data.faults) found.push(`${event.data.page}: ${fault}`);
-    found.push(`${event.data.page}: looked at, dark ${event.data.dark}`);
+    const of = [...document.querySelectorAll("iframe")].find((frame) => frame.contentWindow === event.source);
+    for (const fault of event.data.faults) found.push(`${event.data.page} ${of.width}: ${fault}`);
+    found.push(`${event.data.page} ${of.width}: looked at, dark ${event.data.dark}`);
     document.getElementById("found").textContent = found.join("\n");
   });</script>'
-  for page in demo report engine score; do echo "<iframe src=\"checked-$page.html\" width=\"$1\" height=\"800\"></iframe>"; done
+  for page in demo report engine score; do
+    for width in 390 1200; do echo "<iframe src=\"checked-$page.html\" width=\"$width\" height=\"800\"></iframe>"; done
+  done
 }
 for page in demo report engine score; do
   awk -v file="$root/tests/support/page_check.js" -v page="$page" '{ at = index($0, "<body>")
@@ -50,22 +53,22 @@ for page in demo report engine score; do
     while ((getline line < file) > 0) print line
     print "</script>" substr($0, at + 6) }' "$page.html" >"checked-$page.html"
 done
-look() { # scheme (0 dark, 1 light), width
-  frames "$2" >frames.html
+frames >frames.html
+look() { # scheme (0 dark, 1 light)
   timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$work/profile" \
     --blink-settings=preferredColorScheme="$1" --window-size=1400,900 --virtual-time-budget=8000 \
     --allow-file-access-from-files --dump-dom "file://$work/frames.html" 2>/dev/null | sed -n '/<pre id="found">/,/<\/pre>/p' |
     sed 's/.*<pre id="found">//; s/<\/pre>.*//' >found
 }
 for scheme in 1 0; do
+  word=$([ "$scheme" = 0 ] && echo dark || echo light)
+  dark=$([ "$scheme" = 0 ] && echo true || echo false)
+  look "$scheme"
   for width in 390 1200; do
-    word=$([ "$scheme" = 0 ] && echo dark || echo light)
-    look "$scheme" "$width"
     for page in demo report engine score; do
-      dark=$([ "$scheme" = 0 ] && echo true || echo false)
-      grep -q "^$page: looked at, dark $dark" found && ! grep "^$page:" found | grep -v 'looked at' | grep -q .
+      grep -q "^$page $width: looked at, dark $dark" found && ! grep "^$page $width:" found | grep -v 'looked at' | grep -q .
       verdict $? "$page, $word, $width pixels"
-      grep "^$page:" found | grep -v "looked at, dark $dark" | sort | uniq -c | head -12 | sed 's/^/# /'
+      grep "^$page $width:" found | grep -v "looked at, dark $dark" | sort | uniq -c | head -12 | sed 's/^/# /'
     done
   done
 done

@@ -327,7 +327,7 @@ static void whole_range(void **state) {
 /* Normal numbers times a size, which is smaller for the first rows: bytes can separate such rows. The queries are
  * pairs of opposite ones: their mean is 0. */
 static void fill_gauss(cpb_metric metric, double of_base, double of_queries, test_rng *rng) {
-  enum { N = TEST_SANITIZED ? 50 : 100, ASKED = 16, D = 40, K = 7 };
+  enum { N = TEST_SANITIZED ? 30 : 100, ASKED = TEST_SANITIZED ? 10 : 16, D = 40, K = 7 };
   p.metric = metric;
   p.base = cpb_rows(p.x, CPB_F64, N, D);
   p.queries = cpb_rows(p.q, CPB_F64, ASKED, D);

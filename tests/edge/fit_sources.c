@@ -5,7 +5,7 @@
 #include "support/check.h"
 #include "support/scratch.h"
 
-enum { N = TEST_SANITIZED ? 600 : 3000, D = 5, ASKED = 40 };
+enum { N = TEST_SANITIZED ? 300 : 3000, D = 5, ASKED = 40 };
 
 static double x[N * D];
 

@@ -580,7 +580,7 @@ static int setting(const char *name, int usual) {
 static void histories(void **state) {
   (void)state;
   static const size_t widths[] = {1, 5, 31, 32, 33, 64, 96, 100};
-  int first = setting("INDEX_FIRST", 0), end = first + setting("INDEX_HISTORIES", TEST_SANITIZED ? 12 : 100);
+  int first = setting("INDEX_FIRST", 0), end = first + setting("INDEX_HISTORIES", TEST_SANITIZED ? 8 : 70);
   snprintf(file_name, sizeof file_name, "%s", scratch_path("index"));
   snprintf(other_name, sizeof other_name, "%s", scratch_path("other"));
   snprintf(old_name, sizeof old_name, "%s", scratch_path("old"));

@@ -92,7 +92,7 @@ static void other_scales_change_nothing(void **state) {
     const double *about = kind < 3 ? NULL : center;
     cpb_view rows = cpb_rows(x, CPB_F64, N, D);
     test_status((int)cpb_search_ceiling(rows, about, K, N, s, SCALES, recall, NULL, NULL, NULL), CPB_OK, "");
-    for (size_t first = 1; first < SCALES; first++) {
+    for (size_t first = 1; first < SCALES; first += TEST_SANITIZED ? 3 : 1) {
       cpb_search_ceiling(rows, about, K, N, s + first, SCALES - first, again, NULL, NULL, NULL);
       assert_memory_equal(again, recall + first, (SCALES - first) * sizeof *again);
       cpb_search_ceiling(rows, about, K, N, s + first, 1, again, NULL, NULL, NULL);

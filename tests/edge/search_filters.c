@@ -13,7 +13,7 @@
 #include "search/measure.h"
 #include "search/search_object.h"
 
-enum { ROWS = TEST_SANITIZED ? 400 : 1000, QUERIES = TEST_SANITIZED ? 20 : 70, COLS = 300, K_MOST = 40 };
+enum { ROWS = TEST_SANITIZED ? 360 : 1000, QUERIES = TEST_SANITIZED ? 20 : 70, COLS = 300, K_MOST = 40 };
 
 static double memory_base[ROWS * COLS], memory_queries[QUERIES * COLS];
 

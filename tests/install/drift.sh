@@ -22,15 +22,15 @@ finds() {
 }
 
 for check in check-layers check-pages; do check "$check passes on the tree" "pristine/tools/$check"; done
-finds "a room that is not in the table" check-layers 'lacks attic' bash -c 'mkdir src/attic && echo >src/attic/a.h'
-finds "a room of the table that is gone" check-layers 'a room json that is not there' rm -r src/json
+finds "a module that is not in the table" check-layers 'lacks attic' bash -c 'mkdir src/attic && echo >src/attic/a.h'
+finds "a module of the table that is gone" check-layers 'a module json that does not exist' rm -r src/json
 finds "an include that the table does not allow" check-layers 'core may not include "?io/format.h' \
   bash -c 'echo "#include \"io/format.h\"" >>src/core/fail.c'
-finds "a public header of a room above" check-layers 'geometry may not include capball/fit.h' \
+finds "a public header of a module above" check-layers 'geometry may not include capball/fit.h' \
   bash -c 'echo "#include \"capball/fit.h\"" >>src/geometry/t1_embed.c'
 finds "a row of the table that allows less" check-layers 'learn may not include scale/' \
   sed -i '/^| `src\/learn/s/ batch scale / batch /' docs/house.md
-finds "a public header without a room" check-layers 'no room has the public header extra' bash -c 'echo >include/capball/extra.h'
+finds "a public header without a module" check-layers 'no module has the public header extra' bash -c 'echo >include/capball/extra.h'
 finds "a header missing from the reading list" check-pages 'include/capball has extra.h' bash -c 'echo >include/capball/extra.h'
 finds "a reading list in another order" check-pages 'or their order' \
   sed -i '/^#include "capball\/view.h"/d;/^#include "capball\/exec.h"/a #include "capball/view.h"' include/capball/capball.h

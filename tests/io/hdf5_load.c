@@ -14,11 +14,11 @@ typedef struct answers {
 static void load(void *argument, size_t task) {
   (void)task;
   answers *given = argument;
-  char why[256] = "";
-  if (cpb_hdf5_load(why, sizeof why))
+  cpb_error error = {.text = ""};
+  if (cpb_hdf5_load(&(cpb_file_call){"file.h5", &error}))
     atomic_fetch_add(&given->loaded, 1);
   else
-    atomic_fetch_add(why[0] == 0 ? &given->without_reason : &given->refused, 1);
+    atomic_fetch_add(error.text[0] == 0 ? &given->without_reason : &given->refused, 1);
 }
 
 static void threads_load_at_once(void **state) {

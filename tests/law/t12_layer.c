@@ -505,6 +505,7 @@ static void dldt_is_summed_over_the_batch(void **state) {
 /* A plain sum of this many equal terms drifts by hundreds of u. */
 static void dldt_does_not_drift_in_a_long_batch(void **state) {
   (void)state;
+  if (TEST_SANITIZED) skip(); /* figures, from code that the other tests run as well */
   enum { LONG = 300000 };
   double *x = malloc(LONG * sizeof *x), *g = malloc(2 * LONG * sizeof *g), *gx = malloc(LONG * sizeof *gx), t;
   cpb_error error;

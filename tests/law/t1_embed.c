@@ -465,9 +465,9 @@ static void wrong_arguments(void **state) {
 /* The same bits for 1, 2, 3, 8 threads, in place or not, for large (streamed) and small outputs. */
 static void threads_and_places(void **state) {
   (void)state;
-  static const size_t shape[][2] = {{3, TEST_SANITIZED ? 20000 : 200000},
+  static const size_t shape[][2] = {{3, TEST_SANITIZED ? 8000 : 200000},
                                     {10, 300},
-                                    {100, TEST_SANITIZED ? 9000 : 90000},
+                                    {100, TEST_SANITIZED ? 3000 : 90000},
                                     {784, 60},
                                     {4096, 20}};
   static const size_t threads[] = {1, 2, 3, 8};

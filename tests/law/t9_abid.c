@@ -148,11 +148,12 @@ static void both_ways_agree(void **state) {
   for (size_t shape = 0; shape < 4; shape++) {
     size_t n = shapes[shape][0], d = shapes[shape][1];
     fill(&rng, n, d, 2);
+    cpb_memory memory = {0};
     cpb_directions u;
     cpb_weights w;
     double gram[COLUMNS * COLUMNS], moments[COLUMNS * COLUMNS], largest = 0;
-    test_status((int)cpb_directions_new(&u, rows_of(n, d), NULL, NULL, NULL), CPB_OK, "");
-    test_status((int)cpb_weights_new(&w, &u, COLUMNS, NULL), CPB_OK, "");
+    test_status((int)cpb_directions_new(&u, &memory, rows_of(n, d), NULL, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_weights_new(&w, &memory, &u, COLUMNS, NULL), CPB_OK, "");
     for (size_t i = 0; i < n; i++)
       for (size_t k = 0; k < COLUMNS; k++) w.value[i * w.stride + k] = test_gauss(&rng);
     test_status((int)cpb_weighted_squares_by_gram(&u, &w, gram, NULL, NULL), CPB_OK, "");
@@ -160,8 +161,7 @@ static void both_ways_agree(void **state) {
     for (size_t i = 0; i < COLUMNS * COLUMNS; i++) largest = fmax(largest, fabs(gram[i]));
     for (size_t i = 0; i < COLUMNS * COLUMNS; i++)
       test_worst(&worst, fabs(gram[i] - moments[i]) / largest / U64);
-    cpb_weights_free(&w);
-    cpb_directions_free(&u);
+    cpb_memory_free(&memory);
   }
   law_holds("T9", "sums over pairs, Gram against moments", "f64", worst, 64);
 }

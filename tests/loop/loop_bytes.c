@@ -139,81 +139,107 @@ static void the_plain_one_is_the_sum(void **state) {
   assert_int_equal(t.rows, at);
 }
 
-/* Codes are the nearest whole numbers, their sums exact, and what is left is what was taken away. */
-static void codes_and_sums(void **state) {
-  (void)state;
-  static const float steps[] = {1, 0x1p-20f, 3.7f, 1e-30f};
-  const cpb_loops *tables[CPB_TABLES];
-  size_t count = cpb_loops_all(tables);
-  test_rng rng = {153};
-  for (size_t n = 0; n <= 67 + 200; n++) {
-    float z[300], center[300], largest = 0, step = steps[n % 4];
-    const float zeros[300] = {0};
-    int8_t plain[5 * LINE], other[5 * LINE];
-    cpb_gridded about, again;
-    for (size_t i = 0; i < n; i++) {
-      center[i] = step * (float)test_gauss(&rng);
-      z[i] = step * (float)(20 * test_gauss(&rng));
-      largest = fmaxf(largest, fabsf(z[i] - center[i]));
-    }
-    float per_step = largest > 0 ? 127 / largest : 1;
-    for (size_t t = 0; t < count; t++) {
-      int8_t *codes = t == 0 ? plain : other;
-      memset(codes, 99, sizeof plain);
-      tables[t]->grid(z, n, &(cpb_shift){1, zeros, center}, per_step, codes, LINE, t == 0 ? &about : &again);
-      if (t == 0) continue;
-      assert_memory_equal(plain, other, sizeof plain);
-      assert_memory_equal(&about, &again, sizeof about);
-    }
-    int sum = 0, square = 0;
-    double rest = 0;
-    for (size_t i = 0; i < n; i++) {
-      double whole = (double)(per_step * (z[i] - center[i]));
-      assert_true(fabs(whole - plain[i]) <= 0.5);
-      sum += plain[i];
-      square += plain[i] * plain[i];
-      rest += (whole - plain[i]) * (whole - plain[i]);
-    }
-    for (size_t i = n; i < (n + 15) / 16 * 16; i++) assert_int_equal(plain[i], 0);
-    assert_int_equal(about.sum, sum);
-    assert_int_equal(about.square, square);
-    assert_true(fabs((double)about.rest - rest) <= 1e-5 * rest);
+enum { MOST = 300, PADDED = MOST + CPB_LANES };
+
+/* Rows of n floats, each of which ends where its memory ends, and the arrays that shift them, padded with zeros. */
+typedef struct shifted_rows {
+  float *x[CPB_LANES], center[PADDED], middle[PADDED];
+  size_t rows, n;
+} shifted_rows;
+
+static void make_rows(shifted_rows *s, size_t n, float size, test_rng *rng) {
+  *s = (shifted_rows){.rows = 1 + n % CPB_LANES, .n = n};
+  for (size_t i = 0; i < n; i++) {
+    s->center[i] = size * (float)test_gauss(rng) / 8;
+    s->middle[i] = size * (float)test_gauss(rng) / 8;
+  }
+  for (size_t row = 0; row < s->rows; row++) {
+    s->x[row] = malloc(n * sizeof(float));
+    for (size_t i = 0; i < n; i++) s->x[row][i] = size * (float)(20 * test_gauss(rng));
   }
 }
 
-/* Of floats that end where their memory ends: what spread gives, minus the middle, zeros up to the next sixteen and
- * nothing beyond, and a sum of squares that is theirs but for single precision. The same without storing the numbers. */
+static float shifted(const shifted_rows *s, size_t row, size_t i) {
+  return 0.25f * (s->x[row][i] - s->center[i]) - s->middle[i];
+}
+
+static void free_rows(shifted_rows *s) {
+  for (size_t row = 0; row < s->rows; row++) free(s->x[row]);
+}
+
+/* Codes are the nearest whole numbers, their sums exact, and what is left is what was taken away. */
+static void check_codes(const shifted_rows *s, size_t row, float per_step, const int8_t *codes, size_t step,
+                        cpb_gridded about) {
+  int sum = 0, square = 0;
+  double rest = 0;
+  for (size_t i = 0; i < (s->n + 15) / 16 * 16; i++) {
+    int code = codes[i / LINE * step + i % LINE];
+    double whole = i < s->n ? (double)(per_step * shifted(s, row, i)) : 0;
+    assert_true(fabs(whole - code) <= 0.5);
+    sum += code;
+    square += code * code;
+    rest += (whole - code) * (whole - code);
+  }
+  assert_int_equal(about.sum, sum);
+  assert_int_equal(about.square, square);
+  assert_true(fabs((double)about.rest - rest) <= 1e-5 * rest);
+}
+
+static void codes_and_sums(void **state) {
+  (void)state;
+  static const float sizes[] = {1, 0x1p-20f, 3.7f, 1e-30f};
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables);
+  test_rng rng = {153};
+  for (size_t n = 1; n <= 67 + 200; n++) {
+    enum { STEP = LINE * (CPB_LANES + 1) };
+    shifted_rows s;
+    int8_t codes[2][5 * STEP];
+    cpb_gridded about[2][CPB_LANES];
+    float largest = 0;
+    make_rows(&s, n, sizes[n % 4], &rng);
+    for (size_t row = 0; row < s.rows; row++)
+      for (size_t i = 0; i < n; i++) largest = fmaxf(largest, fabsf(shifted(&s, row, i)));
+    const float *const *x = (const float *const *)s.x;
+    for (size_t t = 0; t < count; t++) {
+      memset(codes[t > 0], 99, sizeof *codes);
+      tables[t]->grid(x, t % 2 == 0 ? NULL : x, s.rows, n, &(cpb_shift){0.25f, s.center, s.middle},
+                      127 / largest, codes[t > 0], STEP, about[t > 0]);
+      if (t == 0) continue;
+      assert_memory_equal(codes[0], codes[1], sizeof *codes);
+      assert_memory_equal(about[0], about[1], s.rows * sizeof **about);
+    }
+    for (size_t row = 0; row < s.rows; row++)
+      check_codes(&s, row, 127 / largest, codes[0] + row * LINE, STEP, about[0][row]);
+    free_rows(&s);
+  }
+}
+
+/* The largest number, and the sum of squares before the middle is subtracted, within the error of single precision. */
 static void numbers_at_once(void **state) {
   (void)state;
-  enum { MOST = 300, PLACES = MOST + 32 };
   const cpb_loops *tables[CPB_TABLES];
   size_t count = cpb_loops_all(tables);
   test_rng rng = {155};
   for (size_t n = 1; n <= MOST; n += n < 70 ? 1 : 23) {
-    float *x = malloc(n * sizeof *x), *center = malloc(n * sizeof *x), *middle = malloc(n * sizeof *x);
-    float wanted[PLACES], z[PLACES], plain_size2 = 0, size2 = 0;
-    for (size_t i = 0; i < n; i++) {
-      x[i] = (float)test_gauss(&rng);
-      center[i] = (float)test_gauss(&rng) / 8;
-      middle[i] = (float)test_gauss(&rng) / 8;
-    }
-    double sum = tables[0]->spread_f32(x, n, 0.25f, center, wanted, CPB_PANEL_LINE);
-    const cpb_shift shift = {0.25f, center, middle};
-    float largest = 0;
-    for (size_t i = 0; i < n; i++) {
-      wanted[i] -= middle[i];
-      largest = fmaxf(largest, fabsf(wanted[i]));
-    }
-    for (size_t i = n; i < PLACES; i++) wanted[i] = i < (n + 15) / 16 * 16 ? 0 : 99;
+    shifted_rows s;
+    float reach[2][CPB_LANES], size2[2][CPB_LANES], z[PADDED];
+    make_rows(&s, n, 1, &rng);
+    const float *const *x = (const float *const *)s.x;
     for (size_t t = 0; t < count; t++) {
-      for (size_t i = 0; i < PLACES; i++) z[i] = 99;
-      assert_true(tables[t]->number(x, n, &shift, NULL, &size2) == largest);
-      assert_true(tables[t]->number(x, n, &shift, z, t == 0 ? &plain_size2 : &size2) == largest);
-      assert_memory_equal(z, wanted, sizeof z);
-      assert_true(t == 0 || size2 == plain_size2);
+      tables[t]->number(x, t % 2 == 0 ? NULL : x, s.rows, n, &(cpb_shift){0.25f, s.center, s.middle},
+                        reach[t > 0], size2[t > 0]);
+      if (t > 0) assert_memory_equal(size2[0], size2[1], s.rows * sizeof **size2);
+      if (t > 0) assert_memory_equal(reach[0], reach[1], s.rows * sizeof **reach);
     }
-    assert_true(fabs((double)plain_size2 - sum) <= 1e-5 * sum);
-    free(x), free(center), free(middle);
+    for (size_t row = 0; row < s.rows; row++) {
+      double sum = tables[0]->spread_f32(s.x[row], n, 0.25f, s.center, z, CPB_PANEL_LINE);
+      float largest = 0;
+      for (size_t i = 0; i < n; i++) largest = fmaxf(largest, fabsf(z[i] - s.middle[i]));
+      assert_true(reach[0][row] == largest);
+      assert_true(fabs((double)size2[0][row] - sum) <= 1e-5 * sum);
+    }
+    free_rows(&s);
   }
 }
 

@@ -81,12 +81,12 @@ static void axpby_is_two_products_and_a_sum(void **state) {
   test_rng rng = {2};
   const double factors[] = {1, -0.5, 0, 3.7e-200, 1e200, INFINITY};
   for (filling kind = PLAIN; kind < FILLINGS; kind++)
-    for (size_t k = 0; k < LENGTHS; k++)
+    for (size_t k = 0; k < LENGTHS; k++) {
+      size_t n = length_at(k), shift = k % 5;
+      fill(&rng, kind, x);
+      fill(&rng, kind, y);
       for (size_t t = 0; t < table_count; t++) {
-        size_t n = length_at(k), shift = k % 5;
         double alpha = factors[test_below(&rng, 6)], beta = factors[test_below(&rng, 6)], *to = z + shift;
-        fill(&rng, kind, x);
-        fill(&rng, kind, y);
         memcpy(z, y, sizeof z);
         const double *b = n % 2 ? to : y + shift; /* in place every other time */
         for (size_t i = 0; i < n; i++) {
@@ -97,6 +97,7 @@ static void axpby_is_two_products_and_a_sum(void **state) {
         for (size_t i = 0; i < n; i++) same("axpby", tables[t]->name, n, i, to[i], wanted[i]);
         for (size_t i = n; i + shift < ROOM; i++) same("axpby", tables[t]->name, n, i, to[i], y[i + shift]);
       }
+    }
 }
 
 static void narrow_rounds_to_nearest(void **state) {

@@ -293,7 +293,6 @@ static void the_first_fault_is_the_lowest_row(void **state) {
       for (size_t i = MOST; i-- > 0;)
         if (of_row[i] != 0) lowest = i;
       faults f = {.of_row = of_row};
-      cpb_first_fault_init(&f.first);
       exec->run(exec->pool, MOST, meet, &f);
       cpb_status status = cpb_first_fault_report(&f.first, "x", &error);
       assert_int_equal(status, lowest == MOST ? CPB_OK : CPB_EROW);
@@ -311,9 +310,8 @@ static void each_fault_has_its_sentence(void **state) {
   (void)state;
   const char *const says[] = {"holds NaN", "holds inf", "pole -v", "is 0", "too large"};
   for (int i = 0; i < 5; i++) {
-    cpb_first_fault first;
+    cpb_first_fault first = {0};
     cpb_error error;
-    cpb_first_fault_init(&first);
     cpb_first_fault_meet(&first, 17, (cpb_fault)(i + 1));
     cpb_first_fault_meet(&first, 18, CPB_FAULT_NAN);
     assert_int_equal(cpb_first_fault_report(&first, "q", &error), CPB_EROW);
