@@ -146,7 +146,8 @@ LANE_INLINE void layer_rows(layer_kind kind, cpb_layer_line *lines, size_t range
 
 /* Short rows, and those that are kept, take turns. */
 LANE_INLINE void layer_lines(layer_kind kind, cpb_layer_line *lines, size_t count, size_t d) {
-  if (!kind.keeps && count == LAYER_LOCKSTEP && d * result_size(layer_results(kind)) >= LAYER_LONG)
+  if (!kind.keeps && LAYER_LOCKSTEP > 1 && count == LAYER_LOCKSTEP &&
+      d * result_size(layer_results(kind)) >= LAYER_LONG)
     layer_rows(kind, lines, LAYER_LOCKSTEP, d);
   else
     for (size_t r = 0; r < count; r++) layer_rows(kind, &lines[r], 1, d);
