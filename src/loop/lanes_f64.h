@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "loop/lane_inline.h"
 #include "loop/table.h"
 
 /* Adds halves; written out, as the compiler does not unroll a loop over the width. */
@@ -111,19 +112,22 @@ static size_t first_above(const double *x, size_t n, double least) {
   return i;
 }
 
-static void widen_f32(const void *from, size_t n, double *to) {
-  const float *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = (double)x[i];
-}
+/* Numbers in a type that holds them exactly. */
+#define CONVERSION(name, less, more)                                                                         \
+  static void name(const void *from, size_t n, more *to) {                                                   \
+    const less *x = from;                                                                                    \
+    for (size_t i = 0; i < n; i++) to[i] = (more)x[i];                                                       \
+  }
+
+CONVERSION(widen_f32, float, double)
+CONVERSION(widen_u8, uint8_t, double)
+CONVERSION(widen_i8, int8_t, double)
+CONVERSION(floats_u8, uint8_t, float)
+CONVERSION(floats_i8, int8_t, float)
+#undef CONVERSION
+
 static void widen_f64(const void *from, size_t n, double *to) { memcpy(to, from, n * sizeof *to); }
-static void widen_u8(const void *from, size_t n, double *to) {
-  const uint8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = x[i];
-}
-static void widen_i8(const void *from, size_t n, double *to) {
-  const int8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = x[i];
-}
+
 /* Half to double by moving the bits into a float that is 2^112 too small and scaling back: exact, including
  * subnormals; exponent 31 (inf, NaN) is corrected by a select. */
 static void widen_f16(const void *from, size_t n, double *to) {
@@ -142,31 +146,6 @@ static void narrow(const double *from, size_t n, float *to) {
   for (size_t i = 0; i < n; i++) to[i] = (float)from[i];
 }
 
-#define ELEMENT float
-#define ELEMENT_BITS int32_t
-#define ROWS_DIST2 rows_dist2_f32
-#define ROWS_SPAN rows_span_f32
-#define ROWS_SPLIT rows_split_f32
-#include "loop/rows_dist2.inc"
-#include "loop/rows_split.inc"
-#undef ELEMENT
-#undef ELEMENT_BITS
-#undef ROWS_DIST2
-#undef ROWS_SPAN
-#undef ROWS_SPLIT
-#define ELEMENT double
-#define ELEMENT_BITS int64_t
-#define ROWS_DIST2 rows_dist2_f64
-#define ROWS_SPAN rows_span_f64
-#define ROWS_SPLIT rows_split_f64
-#include "loop/rows_dist2.inc"
-#include "loop/rows_split.inc"
-#undef ELEMENT
-#undef ELEMENT_BITS
-#undef ROWS_DIST2
-#undef ROWS_SPAN
-#undef ROWS_SPLIT
-
 /* Sixteen lanes as two vectors of the compiler's vector extension: otherwise gcc processes half of them one at a
  * time. */
 typedef float spread_f32v __attribute__((vector_size(8 * sizeof(float))));
@@ -175,22 +154,22 @@ typedef struct spread_lanes {
   spread_f64v half[2];
 } spread_lanes;
 
+#define REAL float
+#define REAL_BITS int32_t
+#define TYPED(name) name##_f32
+#include "loop/rows_dist2.inc"
+#include "loop/rows_split.inc"
+#undef REAL
+#undef REAL_BITS
+#undef TYPED
 #define REAL double
-#define SPREAD spread_f64
-#define SPREAD_LINE spread_f64_line
+#define REAL_BITS int64_t
+#define TYPED(name) name##_f64
+#include "loop/rows_dist2.inc"
+#include "loop/rows_split.inc"
 #include "loop/spread.inc"
 #undef REAL
-#undef SPREAD
-#undef SPREAD_LINE
-
-/* Bytes as floats, which hold them exactly. */
-static void floats_u8(const void *from, size_t n, float *to) {
-  const uint8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
-}
-static void floats_i8(const void *from, size_t n, float *to) {
-  const int8_t *x = from;
-  for (size_t i = 0; i < n; i++) to[i] = (float)x[i];
-}
+#undef REAL_BITS
+#undef TYPED
 
 #endif

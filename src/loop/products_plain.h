@@ -8,12 +8,10 @@
 #include "loop/lanes_f64.h"
 
 #define REAL float
-#define SPREAD spread_f32
-#define SPREAD_LINE spread_f32_line
+#define TYPED(name) name##_f32
 #include "loop/spread.inc"
 #undef REAL
-#undef SPREAD
-#undef SPREAD_LINE
+#undef TYPED
 
 static void tile(const cpb_tile *t) {
   for (size_t i = 0; i < CPB_TILE_ROWS; i++)
