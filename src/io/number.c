@@ -33,18 +33,63 @@ static bool parse_short(const char *p, const char *end, double *value) {
   return true;
 }
 
+/* ---- long decimals ---- */
+
+/* No double, and no tie between two, has more than 768 digits; of the others only matters whether they are all 0. */
+enum { SIGNIFICANT = 800, EXPONENT_MAX = 100000 };
+
+/* "e-12" to the end; saturates far beyond what any number of digits can compensate. */
+static bool take_exponent(const char *p, const char *end, int64_t *exponent) {
+  if (p == end) return true;
+  if (*p != 'e' && *p != 'E') return false;
+  bool negative = ++p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  int64_t size = 0;
+  const char *first = p;
+  for (; p < end && is_digit(*p); p++)
+    if (size < INT64_MAX / 100) size = 10 * size + (*p - '0');
+  *exponent += negative ? -size : size;
+  return p == end && p > first;
+}
+
+/* The same number as 0.DIGITSe.. in fewer than `room` bytes, for strtod. Returns the length; 0: not a decimal. */
+static size_t shorten(const char *p, const char *end, char *to, size_t room) {
+  char digits[SIGNIFICANT];
+  size_t count = 0;
+  int64_t exponent = 0, most = EXPONENT_MAX;
+  bool any = false, point = false, rest = false; /* rest: a digit after the last one stored is not 0 */
+  while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) p++; /* like strtod */
+  bool negative = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
+    if (*p == '.') {
+      point = true;
+      continue;
+    }
+    bool leading = count == 0 && *p == '0', stored = !leading && count < SIGNIFICANT;
+    if (stored) digits[count++] = *p;
+    rest = rest || (!stored && *p != '0');
+    exponent += point ? -leading : !leading;
+    any = true;
+  }
+  if (!any || !take_exponent(p, end, &exponent)) return 0;
+  exponent = count == 0 ? 0 : exponent < -most ? -most : exponent > most ? most : exponent;
+  return (size_t)snprintf(to, room, "%s0.%.*s%se%" PRId64, negative ? "-" : "", (int)count, digits,
+                          rest ? "1" : "", exponent);
+}
+
 /* Whether strtod accepts the whole text; *data: whether it is valid in a file. Hexadecimal and nan(..) are C only. */
 static bool parse_c(const char *text, size_t length, double *value, bool *data) {
-  char usual[128], *end, *copy = length < sizeof usual ? usual : malloc(length + 1);
-  if (copy == NULL) return false;
-  memcpy(copy, text, length);
+  char copy[SIGNIFICANT + 64], *end;
+  if (length < sizeof copy)
+    memcpy(copy, text, length);
+  else
+    length = shorten(text, text + length, copy, sizeof copy);
   copy[length] = 0;
   errno = 0;
   *value = cpb_digits_read(copy, &end);
   *data = strpbrk(copy, "xX(") == NULL && !(errno == ERANGE && isinf(*value));
-  bool whole = length > 0 && end == copy + length;
-  if (copy != usual) free(copy);
-  return whole;
+  return length > 0 && end == copy + length;
 }
 
 static void trim(const char **text, const char **end) {
