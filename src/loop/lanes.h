@@ -76,8 +76,6 @@ LANE_INLINE vec_f64 vec_wide_f32(const float *x, const float *y) {
 LANE_INLINE vec_f64 vec_wide_f64(const double *x, const double *y) {
   return y == NULL ? vec_load_f64(x) : vec_load_f64(x) - vec_load_f64(y);
 }
-LANE_INLINE vec_f64 vec_load_narrow_f64(const float *p) { return vec_wide_f32(p, NULL); }
-LANE_INLINE vec_f32 vec_load_narrow_f32(const float *p) { return vec_load_f32(p); }
 LANE_INLINE lanes_f64 lanes_wide_f32(const void *p) {
   lanes_f64 x;
   EACH_VECTOR(k, VECTORS_f64) x.part[k] = vec_wide_f32((const float *)p + k * VEC_F64, NULL);
