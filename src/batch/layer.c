@@ -66,15 +66,16 @@ static layer_measure measure(const layer_job *job, size_t i, cpb_layer_powers ta
   return m;
 }
 
-/* Within these bounds no product of the laws leaves the range; NaN and inf are never within them. */
-static bool in_range(double norm2) { return norm2 >= 1e-100 && norm2 <= 1e100; }
+/* Within these bounds no product of the laws leaves the range; NaN and inf are never within them. Conditions are joined by &:
+ * one branch per row, not one per condition. */
+static inline bool in_range(double norm2) { return (norm2 >= 1e-100) & (norm2 <= 1e100); }
 
-static bool needs_no_care(const layer_job *job, const layer_measure *m) {
-  double norm2 = m->sums.norm2, last = m->sums.row_last;
-  bool row = job->law == CPB_FROM_X ? norm2 >= 1e-200 && norm2 + job->s * job->s <= 1e100
-             : last >= 0            ? norm2 >= 1e-200 && norm2 <= 1e100 && last <= 1e50
-                                    : in_range(norm2) && last >= -1e50;
-  return row && job->s_in_range && in_range(m->g_norm2);
+static inline bool needs_no_care(const layer_job *job, const layer_measure *m) {
+  bool from_x = job->law == CPB_FROM_X, north = m->sums.row_last >= 0;
+  double norm2 = m->sums.norm2, least = from_x || north ? 1e-200 : 1e-100,
+         more = from_x ? job->s * job->s : 0;
+  bool row = (norm2 >= least) & (norm2 + more <= 1e100) & (from_x | (fabs(m->sums.row_last) <= 1e50));
+  return row & job->s_in_range & in_range(m->g_norm2);
 }
 
 /* The exponent of the largest of the first `cols` elements; INT_MIN for 0. */
@@ -175,7 +176,7 @@ static void sum_next(const layer_job *job, cpb_layer_line *line, size_t i, bool 
 static double write_next(layer_job *job, cpb_layer_line *line, size_t i) {
   layer_measure m = measured(job, line);
   cpb_layer_row row = cpb_layer_row_of(job->law, &m.sums, job->s);
-  bool alone = !needs_no_care(job, &m) || !fits(job, &row, &m);
+  bool regular = needs_no_care(job, &m), small = fits(job, &row, &m), alone = !(regular & small);
   line->out = alone ? NULL : (char *)job->out.data + i * job->out_bytes;
   line->row = (const char *)job->row.data + i * job->row_bytes;
   line->g = (const char *)job->g.data + i * job->g_bytes;

@@ -76,9 +76,13 @@ LANE_INLINE layer_way layer_way_of(layer_kind kind, const cpb_layer_line *line, 
 /* The first `length` of sixteen numbers from number i on. */
 LANE_INLINE void layer_put(layer_kind kind, const cpb_layer_line *line, layer_way *way, size_t i,
                            size_t length, lanes_f64 y) {
-  const row_kind results = layer_results(kind);
-  char *out = (char *)line->out + i * result_size(results);
-  if (!way->stream) write_line(results, (row_way){false, false}, out, (row_phase){0}, y.part[0], y, length);
+  char *out = (char *)line->out + i * result_size(layer_results(kind));
+  if (!way->stream && length == CPB_LANES)
+    result_store_vectors(layer_results(kind), false, out, y, CPB_LANES);
+  else if (!way->stream && kind.wide)
+    lanes_store_part_f64((double *)out, y, length);
+  else if (!way->stream)
+    lanes_store_part_f32((float *)out, lanes_narrow(y), length);
   if (way->carries && kind.wide)
     way->before = lanes_carry_f64((double *)out, way->stream, way->begun, way->shift, way->before, y, length);
   else if (way->carries)
@@ -94,7 +98,8 @@ LANE_INLINE void layer_step(layer_kind kind, const cpb_layer_line *lines, size_t
   if (lines->out != NULL && count + ends > 0) {
     lanes_f64 y[LAYER_LOCKSTEP];
     EACH_STREAM
-    for (size_t r = 0; r < ranges; r++) y[r] = layer_result(kind, &lines[r], i, count);
+    for (size_t r = 0; r < ranges; r++)
+      y[r] = count > 0 ? layer_result(kind, &lines[r], i, count) : (lanes_f64){0};
     EACH_STREAM
     for (size_t r = 0; r < ranges; r++) {
       if (ends) y[r] = lanes_end_f64(y[r], count, lines[r].last);
