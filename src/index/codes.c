@@ -133,7 +133,7 @@ static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_b
   place_rows(byte_filter, of->count, block->codes + to * byte_filter->words * CPB_BYTES_WORD);
   for (size_t i = 0; i < of->count; i++) {
     block->term[to + i] = term_of(byte_filter, of->first + i);
-    block->row_of[to + i] = (uint16_t)(panel * PANEL + byte_filter->rows[of->first + i].row);
+    block->row_of[to + i] = (uint16_t)(panel * PANEL + byte_filter->order[of->first + i]);
   }
 }
 

@@ -40,11 +40,6 @@ LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f64 x, double *kept)
 /* After `done` numbers of a row. */
 LANE_INLINE bool sum_chunk_ends(size_t done) { return done % CPB_CHUNK == 0; }
 
-/* The number after the first d; the inverse reads f32 and f64 only. */
-LANE_INLINE double last_number(const cpb_rows_job *job, const char *in) {
-  return job->in_type == CPB_F64 ? ((const double *)in)[job->d] : (double)((const float *)in)[job->d];
-}
-
 LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding, double n, double last) {
   if (embedding) return embed_double(n, job->s);
   return unembed_double(n, last, job->s, job->out_type == CPB_F32 ? RESULT_MOST_F32 : RESULT_MOST_F64);

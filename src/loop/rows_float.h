@@ -49,9 +49,6 @@ LANE_INLINE lanes_f64 sum_squares_kept(lanes_f64 sum, lanes_f32 x, float *kept) 
 }
 LANE_INLINE bool sum_chunk_ends(size_t done) { return (void)done, false; }
 
-/* The number after the first d; the inverse reads f32 only. */
-LANE_INLINE float last_number(const cpb_rows_job *job, const char *in) { return ((const float *)in)[job->d]; }
-
 LANE_INLINE row_factor answer_of_norm(const cpb_rows_job *job, bool embedding, double n, float last) {
   return embedding ? embed_factor(n, job->s) : unembed_factor(n, (double)last, job->s);
 }

@@ -42,6 +42,7 @@ static bool make_room_for_rows(cpb_byte_filter *filter, size_t block_rows, size_
   size_t coded = (coded_rows / filter->group + 1) * filter->group;
   filter->reach = cpb_memory_lines(memory, block_rows, sizeof *filter->reach);
   filter->rounded = cpb_memory_lines(memory, block_rows, sizeof *filter->rounded);
+  filter->order = cpb_memory_lines(memory, block_rows, sizeof *filter->order);
   filter->codes = cpb_memory_lines(memory, coded, cpb_bytes_group(filter->words) / CPB_BYTES_GROUP);
   filter->rows = cpb_memory_lines(memory, block_rows, sizeof *filter->rows);
   filter->gridded = cpb_memory_lines(memory, block_rows, sizeof *filter->gridded);
@@ -350,6 +351,12 @@ static source source_of(const cpb_byte_filter *filter, cpb_view block) {
 
 enum { AT_ONCE = CPB_LANES };
 
+static void bound_rounding(double root, size_t count, const double *restrict size2,
+                           const float *restrict reach, float *restrict rounded) {
+  for (size_t i = 0; i < count; i++)
+    rounded[i] = (float)(0x1.2p-23 * (sqrt(size2[i]) + root * (double)reach[i]) + root * 0x1p-146);
+}
+
 /* At most AT_ONCE rows. */
 static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, size_t count, int *fault) {
   const double above = 1 + 0x1p-12,
@@ -371,17 +378,15 @@ static void number_rows(cpb_byte_filter *filter, cpb_view block, size_t first, s
   }
   of->loops->number(x, next, count, of->d, &from.shift, filter->reach + first, sum);
   for (size_t i = 0; floats && i < count; i++) size2[i] = (double)sum[i] * above + (double)of->d * below;
+  bound_rounding(filter->root, count, size2, filter->reach + first, filter->rounded + first);
   for (size_t i = 0; i < count; i++) {
-    float *reach = &filter->reach[first + i], *rounded = &filter->rounded[first + i];
-    *rounded =
-        (float)(0x1.2p-23 * (sqrt(size2[i]) + filter->root * (double)*reach) + filter->root * 0x1p-146);
     if (size2[i] < CPB_FLOAT_FILTER_MOST) continue;
     if (floats)
       fault[i] = cpb_row_fault(of->loops, block, first + i);
     else /* memory that becomes padding must be finite */
       memset(filter->numbers + (first + i) * from.stride, 0, from.stride * sizeof *filter->numbers);
-    *reach = INFINITY;
-    *rounded = 0;
+    filter->reach[first + i] = INFINITY;
+    filter->rounded[first + i] = 0;
   }
 }
 
@@ -412,14 +417,14 @@ static void order_by_reach(cpb_byte_filter *filter, size_t count) {
   for (uint32_t key = least; key <= most + 1; key++) begin[key] = 0;
   for (size_t i = 0; i < count; i++) begin[reach_key(filter->reach[i]) + 1]++;
   for (uint32_t key = least; key < most; key++) begin[key + 1] += begin[key];
-  for (size_t i = 0; i < count; i++) filter->rows[begin[reach_key(filter->reach[i])]++].row = i;
+  for (size_t i = 0; i < count; i++) filter->order[begin[reach_key(filter->reach[i])]++] = (uint32_t)i;
 }
 
 void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
   if (filter->kind == CPB_BYTE_FILTER_FLOATS)
     order_by_reach(filter, count);
   else
-    for (size_t i = 0; i < count; i++) filter->rows[i].row = i;
+    for (size_t i = 0; i < count; i++) filter->order[i] = (uint32_t)i;
   filter->run_count = 0;
   for (size_t first = 0; first < count; first += filter->run_rows) {
     size_t left = count - first;
@@ -431,7 +436,7 @@ void cpb_byte_filter_order(cpb_byte_filter *filter, size_t count) {
 /* Rows out of range for single precision are the last of a block, and so of its last runs. */
 static size_t count_in_range(const cpb_byte_filter *filter, const cpb_byte_filter_run *run) {
   size_t count = run->count;
-  while (count > 0 && !(filter->reach[filter->rows[run->first + count - 1].row] < INFINITY)) count--;
+  while (count > 0 && !(filter->reach[filter->order[run->first + count - 1]] < INFINITY)) count--;
   return count;
 }
 
@@ -439,7 +444,7 @@ static float run_step(const cpb_byte_filter *filter, const cpb_byte_filter_run *
   float largest = 1e-30f;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return 1;
   for (size_t i = run->first; i < run->first + in_range; i++) {
-    float reach = filter->reach[filter->rows[i].row];
+    float reach = filter->reach[filter->order[i]];
     largest = reach > largest ? reach : largest;
   }
   return largest / 127;
@@ -454,9 +459,9 @@ static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t
   const float *x[AT_ONCE], *next[AT_ONCE];
   for (size_t i = 0; i < count; i++) {
     size_t later = at + i + AHEAD < block.rows ? at + i + AHEAD : at + i;
-    x[i] = in_range ? from.x + filter->rows[at + i].row * from.stride : zeros(filter);
+    x[i] = in_range ? from.x + filter->order[at + i] * from.stride : zeros(filter);
     next[i] = at + i < ahead->rows ? (const float *)ahead->data + (at + i) * ahead->stride
-                                   : from.x + filter->rows[later].row * from.stride;
+                                   : from.x + filter->order[later] * from.stride;
   }
   filter->float_filter->loops->grid(x, next, count, filter->float_filter->d, in_range ? &from.shift : &none,
                                     per_step, to, CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
@@ -464,8 +469,8 @@ static void grid_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t
 
 static void flip_rows(cpb_byte_filter *filter, cpb_view block, size_t at, size_t count, int8_t *to) {
   for (size_t end = at + count; at < end; at++, to += CPB_BYTES_LINE) {
-    if (at + AHEAD < block.rows) cpb_fetch_row(block, filter->rows[at + AHEAD].row);
-    filter->float_filter->loops->flip((const uint8_t *)block.data + filter->rows[at].row * block.stride,
+    if (at + AHEAD < block.rows) cpb_fetch_row(block, filter->order[at + AHEAD]);
+    filter->float_filter->loops->flip((const uint8_t *)block.data + filter->order[at] * block.stride,
                                       filter->float_filter->d,
                                       filter->kind == CPB_BYTE_FILTER_U8 ? MIDDLE : 0, to,
                                       CPB_BYTES_LINE * filter->group, &filter->gridded[at]);
@@ -493,7 +498,7 @@ static double rest_of(const cpb_byte_filter *filter, size_t at, double step) {
   const cpb_gridded *about = &filter->gridded[at];
   if (filter->kind == CPB_BYTE_FILTER_FLOATS)
     return step * (sqrt((double)about->rest) * 1.0002 + filter->root * 4e-5) +
-           (double)filter->rounded[filter->rows[at].row];
+           (double)filter->rounded[filter->order[at]];
   return filter->float_filter->metric == CPB_L2
              ? 0
              : 0x1p-23 * (sqrt((double)about->square) + (double)filter->center[0] * filter->root);
@@ -505,15 +510,17 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, 
   cpb_byte_filter_run *of = &filter->runs[run];
   size_t in_range = count_in_range(filter, of);
   int32_t longest = 0;
+  double rest = 0;
   of->step = (double)run_step(filter, of, in_range);
   code_rows(filter, block, of, place, in_range);
   for (size_t at = of->first; at < of->first + in_range; at++) {
     int32_t square = filter->gridded[at].square;
     filter->rows[at].rest = rest_of(filter, at, of->step);
-    of->rest = cpb_larger(of->rest, filter->rows[at].rest);
+    rest = cpb_larger(rest, filter->rows[at].rest);
     longest = square > longest ? square : longest;
   }
   for (size_t i = in_range; i < of->count; i++) filter->rows[of->first + i].rest = INFINITY;
+  of->rest = rest;
   of->length = length_of(of->step, longest);
 }
 
@@ -538,9 +545,9 @@ static void describe_row(cpb_byte_filter *filter, const source *from, size_t at,
   filter->part[at] = (float)(-step * about->square / 2);
   if (filter->float_filter->metric == CPB_IP) {
     row->length = length_of(step, about->square);
-    row->constant = row_constant(filter, from, row->row, about->sum);
+    row->constant = row_constant(filter, from, filter->order[at], about->sum);
     row->loose = filter->kind == CPB_BYTE_FILTER_FLOATS
-                     ? (double)filter->rounded[row->row] * filter->opposite_size
+                     ? (double)filter->rounded[filter->order[at]] * filter->opposite_size
                      : 0;
     filter->part[at] = (float)((row->constant + row->loose) / step);
   }

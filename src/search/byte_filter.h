@@ -48,7 +48,6 @@ typedef struct cpb_byte_filter_run {
 
 /* A row, in run order. */
 typedef struct cpb_byte_filter_row {
-  size_t row;      /* its number in the block */
   double square;   /* h^2 ii */
   double rest;     /* E; inf for a row out of range for single precision, which always passes */
   double length;   /* IP: |h i| */
@@ -72,11 +71,12 @@ typedef struct cpb_byte_filter {
 
   /* the current block of rows */
   size_t run_rows, run_count;
-  cpb_view next;  /* rows of floats that are prefetched while the codes are computed; may be none */
-  size_t group;   /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
-  float *numbers; /* x' of rows that are not floats, in whole lines; reusable once rows are described */
-  float *reach;   /* largest component; inf for rows out of range */
-  float *rounded; /* bound on the single-precision rounding of a row */
+  cpb_view next;   /* rows of floats that are prefetched while the codes are computed; may be none */
+  size_t group;    /* rows whose codes are interleaved by lines: CPB_BYTES_GROUP, or more than a run */
+  float *numbers;  /* x' of rows that are not floats, in whole lines; reusable once rows are described */
+  float *reach;    /* largest component; inf for rows out of range */
+  float *rounded;  /* bound on the single-precision rounding of a row */
+  uint32_t *order; /* row order[i] of the block is at position i of the runs */
   int8_t *codes;
   cpb_gridded *gridded;
   cpb_byte_filter_row *rows;

@@ -170,7 +170,7 @@ static cpb_status make_codes(cpb_search *search, const cpb_exec *exec, cpb_error
   cpb_status status = outcome(search, error);
   if (status != CPB_OK) return status;
   cpb_byte_filter_order(byte_filter, search->block_count);
-  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = byte_filter->rows[i].row;
+  for (size_t i = 0; i < search->block_count; i++) search->block_order[i] = byte_filter->order[i];
   cpb_exec_run(exec, byte_filter->run_count, code_rows, search);
   return CPB_OK;
 }
