@@ -141,8 +141,7 @@ static void collect(const cpb_panel_bytes *p, looking *l, found_rows *f) {
   memset(l->above, 0, sizeof l->above);
 }
 
-/* Products of 32 rows with 32 columns. Tile instructions have a long latency, during which earlier rows are compared.
- * */
+/* Products of 32 rows with 32 columns. Tile instructions take long; meanwhile earlier rows are compared. */
 static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
                      tile_values *value, looking *before) {
   enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };

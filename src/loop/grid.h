@@ -81,7 +81,7 @@ LANE_INLINE grid_lanes grid_more(grid_lanes sums, lanes_f32 x, const cpb_shift *
     vec_f32 steps = z.part[k] * per_step, raised = steps + to_whole, code = raised - to_whole;
     vec_f32 rest = steps - code;
     sums.sum.part[k] += code;
-    sums.square.part[k] = vec_add_exact_f32(sums.square.part[k], code, code);
+    sums.square.part[k] += code * code;
     sums.rest.part[k] += rest * rest;
     vec_store_low_bytes(to + k * VEC_F32, raised);
   }

@@ -73,7 +73,6 @@ LANE_INLINE vec_f64 vec_choose_f64(vec_mask_f64 mask, vec_f64 a, vec_f64 b) {
 LANE_INLINE vec_f32 vec_fma_f32(vec_f32 x, vec_f32 y, vec_f32 sum) { return _mm256_fmadd_ps(x, y, sum); }
 LANE_INLINE vec_f64 vec_fma_f64(vec_f64 x, vec_f64 y, vec_f64 sum) { return _mm256_fmadd_pd(x, y, sum); }
 /* sum + x y, where the product is exact */
-LANE_INLINE vec_f32 vec_add_exact_f32(vec_f32 sum, vec_f32 x, vec_f32 y) { return vec_fma_f32(x, y, sum); }
 LANE_INLINE vec_f64 vec_add_exact(vec_f64 sum, vec_f64 x, vec_f64 y) { return vec_fma_f64(x, y, sum); }
 LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return _mm256_max_ps(x, y); }
 /* bit j: x_j > y_j */

@@ -1,6 +1,5 @@
 /* The double-precision loops, in ordinary C: included by one stub per instruction set, which is compiled with the
- * flags of that set. The fixed inner loops over 16 lanes are vectorised by the compiler; they also fix the order of
- * every sum. */
+ * flags of that set. The compiler vectorises the inner loops over 16 lanes, which also fix the order of sums. */
 #ifndef CPB_LOOP_LANES_F64_H
 #define CPB_LOOP_LANES_F64_H
 
@@ -20,8 +19,7 @@ static double add_lanes(const double lane[CPB_LANES]) {
   return two[0] + two[1];
 }
 
-/* Defines one reduction: `term` is an expression in x[i], y[i]. A macro, as a function pointer per element would not
- * vectorise. */
+/* A reduction: `term` is an expression in x[i], y[i]. Calls through a pointer would not be vectorised. */
 #define REDUCTION(name, term)                                                                                \
   static double name##_chunk(const double *x, const double *y, size_t n) {                                   \
     double lane[CPB_LANES] = {0};                                                                            \
@@ -146,8 +144,7 @@ static void narrow(const double *from, size_t n, float *to) {
   for (size_t i = 0; i < n; i++) to[i] = (float)from[i];
 }
 
-/* Sixteen lanes as two vectors of the compiler's vector extension: otherwise gcc processes half of them one at a
- * time. */
+/* Sixteen lanes as two vectors of the compiler: otherwise gcc processes half of them one at a time. */
 typedef float spread_f32v __attribute__((vector_size(8 * sizeof(float))));
 typedef double spread_f64v __attribute__((vector_size(8 * sizeof(double))));
 typedef struct spread_lanes {

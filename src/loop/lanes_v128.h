@@ -100,7 +100,6 @@ LANE_INLINE vec_f32 vec_load_f16(const uint16_t *p) {
 }
 
 /* sum + x y, where the product is exact */
-LANE_INLINE vec_f32 vec_add_exact_f32(vec_f32 sum, vec_f32 x, vec_f32 y) { return sum + x * y; }
 LANE_INLINE vec_f64 vec_add_exact(vec_f64 sum, vec_f64 x, vec_f64 y) { return sum + x * y; }
 LANE_INLINE vec_f32 vec_max_f32(vec_f32 x, vec_f32 y) { return vec_choose_f32(x > y, x, y); }
 /* bit j: x_j > y_j */
