@@ -1,5 +1,4 @@
-/* Products of bytes for processors that add four of them at once (VNNI), used by the avx512vnni table. Vectors of
- * sixteen 32-bit sums. */
+/* Products of bytes, four of which are added at once (VNNI): the avx512vnni table. Vectors of sixteen 32-bit sums. */
 #include <immintrin.h>
 
 #include "loop/lane_inline.h"

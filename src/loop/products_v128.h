@@ -63,8 +63,7 @@ static void tile_v128(const cpb_tile *t) {
       tile_part_regular(t, column);
 }
 
-/* Vectors of four 32-bit sums of products of bytes, for SSE2 and wasm: pairs of 16 bits are added, so that nothing
- * saturates. */
+/* Vectors of four 32-bit sums of products of bytes, for SSE2 and wasm: no sum of a pair of 16 bits saturates. */
 typedef int32_t bytes_vec __attribute__((vector_size(16)));
 typedef int16_t vec_i16 __attribute__((vector_size(16)));
 typedef uint16_t vec_u16 __attribute__((vector_size(16)));
