@@ -271,7 +271,7 @@ typedef struct cpb_loops {
   bool (*rows_split[5])(const void *x, size_t stride, size_t n, size_t count, const double *magic,
                         double *sum);
 
-  /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; NULL of types that must be widened */
+  /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; NULL for types that must be widened */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
 
   /* z = unit (x-center) of n numbers, rounded to f32: sixteen to a line, lines `step` floats apart; returns the sum
