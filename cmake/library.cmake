@@ -4,11 +4,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
   foreach(isa avx2 avx512)
     set_source_files_properties(src/loop/loop_${isa}.c src/loop/rows_${isa}.c src/loop/rows_double_${isa}.c
-      PROPERTIES COMPILE_OPTIONS "${${isa}}")
+      src/batch/layer_${isa}.c src/sketch/sketch_${isa}.c PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
   set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/sketch_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/sketch/sketch_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
   set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
   set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
@@ -37,14 +35,14 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/geometry/t[3-7]_*.
 list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/index/index_search.c)
 list(APPEND CPB_COMPACT ${sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
     ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c)
   list(APPEND CPB_COMPACT ${sources})
 endif()
 set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 
 # The walks use registers explicitly. Roots that set errno are not vectorised.
-file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c)
+file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c ${PROJECT_SOURCE_DIR}/src/batch/layer_*.c)
 set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-gcse> -fno-math-errno)
 # Under sanitizers only the modules that compute in plain C are worth an optimizer's time. The loops of instruction sets are not:
 # with checks inserted, clang takes two minutes to optimize them, and the tests run them for seconds. They are instrumented like

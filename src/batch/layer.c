@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/layer_loops.h"
 #include "batch/row_state.h"
 #include "capball/advanced/laws.h"
 #include "core/fail.h"
@@ -15,6 +16,7 @@
 
 typedef struct layer_job {
   const cpb_loops *loops;
+  const cpb_layer_loops *layer; /* NULL: none */
   cpb_layer_law law;
   cpb_view row, g;
   cpb_out out;
@@ -28,6 +30,17 @@ typedef struct layer_job {
   size_t row_bytes, g_bytes, out_bytes;
   cpb_first_fault row_fault, g_fault, out_fault;
 } layer_job;
+
+const cpb_layer_loops *cpb_layer_loops_of(const cpb_loops *loops) {
+#if defined(CPB_WIDE_LOOPS)
+  if (strcmp(loops->name, "avx2") == 0) return &cpb_layer_avx2;
+  if (strncmp(loops->name, "avx512", 6) == 0 || strcmp(loops->name, "amx") == 0) return &cpb_layer_avx512;
+#endif
+#if defined(CPB_V128_LOOPS)
+  if (strcmp(loops->name, "v128") == 0) return &cpb_layer_v128;
+#endif
+  return NULL;
+}
 
 typedef struct layer_measure {
   cpb_layer_sums sums;
@@ -188,7 +201,7 @@ static double write_next(layer_job *job, cpb_layer_line *line, size_t i) {
 
 /* Writes and sums one row of every range; those that were handled separately are not written. */
 static void do_lines(const layer_job *job, cpb_layer_line *lines, size_t count) {
-  cpb_layer_loop *loop = job->keeps ? job->loops->layer->kept : job->loops->layer->real[job->real];
+  cpb_layer_loop *loop = job->keeps ? job->layer->kept : job->layer->real[job->real];
   size_t written = 0;
   for (size_t r = 0; r < count; r++) {
     written += lines[r].out != NULL;
@@ -242,7 +255,7 @@ static void do_block(void *arg, size_t block, size_t first, size_t count) {
     do_rows(job, first + done, rows, t);
     for (size_t k = 0; k < rows; k++) cpb_twofold_add(&part, t[k]);
   }
-  if (job->stream) job->loops->layer->fence();
+  if (job->stream) job->layer->fence();
   if (job->parts != NULL) job->parts[block] = cpb_twofold_value(part);
 }
 
@@ -275,12 +288,12 @@ static cpb_status check(const layer_job *job, const char *row, const char *out, 
 static void choose_loops(layer_job *job) {
   enum { LARGE = 32 << 20 };
   cpb_dtype real = job->out.dtype;
-  bool same = job->row.dtype == real && job->g.dtype == real && job->loops->layer != NULL;
+  bool same = job->row.dtype == real && job->g.dtype == real && job->layer != NULL;
   job->real = same && real == CPB_F32 ? 0 : same && real == CPB_F64 ? 1 : -1;
   job->row_bytes = job->row.stride * cpb_dtype_size(job->row.dtype);
   job->g_bytes = job->g.stride * cpb_dtype_size(job->g.dtype);
   job->out_bytes = job->out.stride * cpb_dtype_size(real);
-  job->keeps = job->real == 0 && job->loops->layer->kept != NULL && job->d <= CPB_LAYER_KEPT;
+  job->keeps = job->real == 0 && job->layer->kept != NULL && job->d <= CPB_LAYER_KEPT;
   job->stream = job->real >= 0 && job->out.stride == job->out.cols && job->out.rows * job->out_bytes >= LARGE;
 }
 
@@ -295,6 +308,7 @@ static cpb_status run(layer_job *job, const char *row, const char *out, double *
     if (job->parts == NULL) return cpb_fail_memory(error, "%zu partial sums", count);
   }
   job->loops = cpb_loops_here();
+  job->layer = cpb_layer_loops_of(job->loops);
   job->s_in_range = in_range(job->s * job->s);
   choose_loops(job);
   cpb_blocks_run(&blocks, exec);

@@ -11,7 +11,6 @@ const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
     COMMON_LOOPS,
     .rows = {&cpb_float_rules_avx2, &cpb_double_rules_avx2},
-    .layer = &cpb_layer_avx2,
     .tile = tile,
     .panel = panel_products,
     .signs = signs,

@@ -29,8 +29,8 @@ static void hamming(const cpb_hamming *h) {
 
 /* What all processors with AVX-512 share: they differ in how they multiply bytes. */
 #define LOOPS_AVX512                                                                                         \
-  COMMON_LOOPS, .rows = {&cpb_float_rules_avx512, &cpb_double_rules_avx512}, .layer = &cpb_layer_avx512,     \
-                .tile = tile, .panel = panel_products, .signs = signs, .hamming = hamming, .digest = digest
+  COMMON_LOOPS, .rows = {&cpb_float_rules_avx512, &cpb_double_rules_avx512}, .tile = tile,                   \
+                .panel = panel_products, .signs = signs, .hamming = hamming, .digest = digest
 
 const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",

@@ -15,7 +15,6 @@ const cpb_loops cpb_loops_v128 = {
     .name = "v128",
     COMMON_LOOPS,
     .rows = {&cpb_float_rules_v128, &cpb_double_rules_v128},
-    .layer = &cpb_layer_v128,
     .panel = panel_products,
     .signs = signs,
     .hamming = hamming_wide,

@@ -2,8 +2,6 @@
  * as fast (measured): sixteen lanes of doubles occupy all registers. */
 #include "loop/lanes_v128.h"
 
-#include "loop/layer_rows.h"
-
 #if defined(__aarch64__)
 #include "loop/rows_double.h"
 
@@ -11,8 +9,9 @@
 
 const cpb_rows_rule *const cpb_double_rules_v128 = double_rules;
 #else
+#include "loop/table.h"
+
 static const cpb_rows_rule no_rules[] = {{.walk = NULL}};
 
 const cpb_rows_rule *const cpb_double_rules_v128 = no_rules;
 #endif
-const cpb_layer_loops cpb_layer_v128 = {.real = {layer_f32, layer_f64}, .fence = lanes_fence};

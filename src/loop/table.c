@@ -6,16 +6,6 @@
 
 #include "capball/status.h"
 
-#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_AVX)
-#define CPB_WIDE_LOOPS
-#endif
-
-/* 128-bit registers that follow IEEE 754; those of 32-bit ARM do not. */
-#if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS) && \
-    !defined(CPB_NO_V128)
-#define CPB_V128_LOOPS
-#endif
-
 extern const cpb_loops cpb_loops_plain, cpb_loops_v128;
 #if defined(CPB_WIDE_LOOPS)
 extern const cpb_loops cpb_loops_avx2, cpb_loops_avx512, cpb_loops_avx512vnni, cpb_loops_amx;

@@ -13,6 +13,17 @@
 #include "capball/view.h"
 #include "core/arithmetic.h"
 
+/* Which tables there are besides the plain one. */
+#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_AVX)
+#define CPB_WIDE_LOOPS
+#endif
+
+/* 128-bit registers that follow IEEE 754; those of 32-bit ARM do not. */
+#if (defined(__SSE2__) || defined(__aarch64__) || defined(__wasm_simd128__)) && !defined(CPB_PLAIN_LOOPS) && \
+    !defined(CPB_NO_V128)
+#define CPB_V128_LOOPS
+#endif
+
 enum { CPB_LANES = 16, CPB_CHUNK = 256 };
 
 /* The centre m of a map: d numbers, followed by CPB_LANES zeros. */
@@ -73,44 +84,6 @@ enum {
 /* Rows in plain C, used where there is no faster loop; _some: only `count` rows of a job from `first` on. */
 cpb_rows_loop cpb_rows_plain;
 void cpb_rows_plain_some(const cpb_rows_job *job, size_t first, size_t count);
-
-/* The end of a row that is written with non-temporal stores: it is kept until the next row completes its vector; otherwise
- * the last bytes are stored at `out`. */
-typedef struct cpb_layer_carry {
-  _Alignas(64) char last[64];
-  char *out;
-  size_t bytes;
-} cpb_layer_carry;
-
-/* Rows of T12, all f32 (0) or all f64 (1): one is written while the next of its range is summed, so that reads and
- * writes overlap. */
-typedef struct cpb_layer_line {
-  const void *row, *g;
-  void *out; /* NULL: nothing is written */
-  double toward_g, toward_row, last;
-  bool has_last;                 /* also writes `last` */
-  const void *next_row, *next_g; /* NULL: nothing is summed */
-  double sums[3];                /* <row,row>, <row,g>, <g,g> of the next, with the bits of dot */
-  /* converted numbers of the row and, CPB_LAYER_KEPT elements later, of its g, which those of the next replace; CPB_LANES
-   * elements after them are written */
-  double *kept;
-  /* non-temporal stores: the end of the row before, which ends where this one begins, or nothing; NULL: ordinary stores */
-  cpb_layer_carry *carry;
-} cpb_layer_line;
-
-/* out = toward_g g + toward_row row with the bits of axpby, rounded to the type. All lines are written, or none; all are
- * summed, or none; all have a last number, or none. */
-typedef void cpb_layer_loop(cpb_layer_line *lines, size_t count, size_t d);
-
-enum { CPB_LAYER_KEPT = 256 };
-
-typedef struct cpb_layer_loops {
-  cpb_layer_loop *real[2];
-  /* The same for f32 rows of at most CPB_LAYER_KEPT numbers, which are converted once: `kept` is read, row and g are not.
-   * NULL: not worth it. */
-  cpb_layer_loop *kept;
-  void (*fence)(void); /* after non-temporal stores */
-} cpb_layer_loops;
 
 /* One tile of a matrix product, c += a b: element (i,k) of a at a[i*a_row + k*a_k], (k,j) of b at b[k*b_k + j], (i,j)
  * of c at c[i*c_row + j]. Each element is one chain of fused multiply-adds over k, starting at 0, added to c at the
@@ -288,8 +261,6 @@ typedef struct cpb_loops {
    * applies, and plain C if none does. */
   const cpb_rows_rule *const *rows[2];
 
-  const cpb_layer_loops *layer; /* NULL: none */
-
   void (*tile)(const cpb_tile *tile);
   void (*panel)(const cpb_panel *panel);
   /* Of CPB_PANEL_COLS values: the set of those > margin, and of those neither > margin nor < -margin. */
@@ -330,7 +301,6 @@ const cpb_loops *cpb_loops_here(void);
 extern const cpb_rows_rule *const cpb_float_rules_v128, *const cpb_double_rules_v128;
 extern const cpb_rows_rule *const cpb_float_rules_avx2, *const cpb_double_rules_avx2;
 extern const cpb_rows_rule *const cpb_float_rules_avx512, *const cpb_double_rules_avx512;
-extern const cpb_layer_loops cpb_layer_v128, cpb_layer_avx2, cpb_layer_avx512;
 
 /* All tables that this processor supports, plain first; for tests and benchmarks. */
 enum { CPB_TABLES = 6 };

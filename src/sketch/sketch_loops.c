@@ -77,7 +77,7 @@ static const cpb_sketch_loops v128 = {choose_levels, scan_nibbles};
 const cpb_sketch_loops *cpb_sketch_loops_here(void) {
   const char *name = cpb_loops_here()->name;
   if (strcmp(name, "plain") == 0) return &plain;
-#if defined(__x86_64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_AVX)
+#if defined(CPB_WIDE_LOOPS)
   if (strcmp(name, "avx2") == 0) return &cpb_sketch_avx2;
   if (strncmp(name, "avx512", 6) == 0 || strcmp(name, "amx") == 0) return &cpb_sketch_avx512;
 #endif

@@ -1,7 +1,7 @@
 /* Rows of T12: every instruction set gives the bits of dot and axpby, for every length, alignment and kind of store. */
 #include "support/check.h"
 
-#include "loop/table.h"
+#include "batch/layer_loops.h"
 
 enum { MOST = 800, SHIFTS = 17, ROWS = 3 };
 
@@ -76,7 +76,8 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
   size_t size = real ? 8 : 4, room = ((ROWS * (MOST + 1) + SHIFTS + 16) * 8 + 63) / 64 * 64;
   void *row = numbers(rng, d, real), *g = numbers(rng, d, real);
   char *wanted = aligned_alloc(64, LINES * room), *got = aligned_alloc(64, LINES * room);
-  bool may_keep = real == 0 && fast->layer->kept != NULL && d <= CPB_LAYER_KEPT;
+  const cpb_layer_loops *layer = cpb_layer_loops_of(fast);
+  bool may_keep = real == 0 && layer->kept != NULL && d <= CPB_LAYER_KEPT;
   for (size_t shift = 0; shift < SHIFTS; shift += 1 + test_below(rng, 5)) {
     cpb_layer_line line = {.g = g,
                            .row = row,
@@ -97,9 +98,8 @@ static void one_row(test_rng *rng, const cpb_loops *plain, const cpb_loops *fast
     for (int keeps = 0; keeps <= may_keep; keeps++)
       for (size_t count = 1; count <= LINES; count++) {
         memset(got, 0x5a, LINES * room);
-        rows(keeps ? fast->layer->kept : fast->layer->real[real], &line, out, d, size, count, keeps, stream,
-             sums);
-        fast->layer->fence();
+        rows(keeps ? layer->kept : layer->real[real], &line, out, d, size, count, keeps, stream, sums);
+        layer->fence();
         assert_memory_equal(sums, wanted_sums, sizeof sums);
         assert_memory_equal(got, wanted, LINES * room);
       }
