@@ -50,15 +50,14 @@ LANE_INLINE double_factor answer_of_norm(const cpb_rows_job *job, bool embedding
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return sum + x * x; }
 
 /* The factor of a row of few numbers. */
-enum { FEW_MOST = 3 };
 typedef int short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return (void)job, 0; }
 LANE_INLINE double_factor answer_of_few(const cpb_rows_job *job, const short_numbers *unused, bool embedding,
                                         const double *x, size_t d) {
   (void)unused;
-  double first = d > 2 ? x[0] * x[0] + x[2] * x[2] : x[0] * x[0]; /* the order of dot */
-  double norm = d > 1 ? first + x[1] * x[1] : first;
-  return answer_of_norm(job, embedding, norm, embedding ? 0 : x[d]);
+  double even = d > 2 ? x[0] * x[0] + x[2] * x[2] : x[0] * x[0]; /* the order of dot */
+  double odd = d > 3 ? x[1] * x[1] + x[3] * x[3] : x[1] * x[1];
+  return answer_of_norm(job, embedding, d > 1 ? even + odd : even, embedding ? 0 : x[d]);
 }
 #endif
 

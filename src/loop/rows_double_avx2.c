@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX2. */
 #include "loop/lanes_avx2.h"
 
-enum { FEW_LEAST = 5 };
+enum { FEW_MOST = 0 };
 
 #include "loop/rows_double.h"
 

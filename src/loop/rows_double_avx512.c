@@ -1,7 +1,7 @@
 /* Rows of doubles, and results in double, on AVX-512. */
 #include "loop/lanes_avx512.h"
 
-enum { FEW_LEAST = 2 };
+enum { FEW_MOST = 4 };
 
 #include "loop/rows_double.h"
 

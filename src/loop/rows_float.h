@@ -58,7 +58,7 @@ LANE_INLINE row_factor answer_of_norm(const cpb_rows_job *job, bool embedding, d
 /* Fused: squares of floats are exact in double. */
 LANE_INLINE vec_f64 vec_add_square(vec_f64 sum, vec_f64 x) { return vec_fma_f64(x, x, sum); }
 
-enum { FEW_LEAST = 1, FEW_MOST = CPB_SHORT_MOST };
+enum { FEW_MOST = CPB_SHORT_MOST };
 typedef short_scale short_numbers;
 LANE_INLINE short_numbers short_numbers_of(const cpb_rows_job *job) { return short_scale_of(job->s); }
 LANE_INLINE row_factor answer_of_few(const cpb_rows_job *job, const short_numbers *scale, bool embedding,
