@@ -134,15 +134,11 @@ LANE_INLINE void vec_sums(const vec_f64 *x, double *sums) {
   vec_sums_of_pairs(four, sums);
 }
 
-/* Four numbers of a and four of b as doubles, minus four y if there are any; the masks of both. */
+/* Four floats of a and four of b as doubles, minus four y if there are any; the masks of both. */
 #define LANES_PAIRS
 LANE_INLINE vec_f64 vec_pair_f32(const float *a, const float *b, const float *y) {
   __m256 x = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1);
   return _mm512_cvtps_pd(y == NULL ? x : _mm256_sub_ps(x, _mm256_broadcast_ps((const __m128 *)y)));
-}
-LANE_INLINE vec_f64 vec_pair_f64(const double *a, const double *b, const double *y) {
-  __m512d x = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(a)), _mm256_loadu_pd(b), 1);
-  return y == NULL ? x : _mm512_sub_pd(x, _mm512_broadcast_f64x4(_mm256_loadu_pd(y)));
 }
 LANE_INLINE vec_mask_f64 vec_mask_of_pair(size_t count) {
   return (vec_mask_f64)(vec_mask_of_f64(0, count) * 0x11);
