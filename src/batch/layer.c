@@ -32,6 +32,7 @@ typedef struct layer_job {
 } layer_job;
 
 const cpb_layer_loops *cpb_layer_loops_of(const cpb_loops *loops) {
+  (void)loops; /* unused where there is only the plain table */
 #if defined(CPB_WIDE_LOOPS)
   if (strcmp(loops->name, "avx2") == 0) return &cpb_layer_avx2;
   if (strncmp(loops->name, "avx512", 6) == 0 || strcmp(loops->name, "amx") == 0) return &cpb_layer_avx512;
