@@ -84,9 +84,7 @@ static cpb_map *new_map(size_t d, const double *center, const double *whiten) {
 }
 
 /* The best seconds of several loops, and of the copy of as many bytes before each, with the same number of tries. */
-enum { LOOPS_MOST = 5 };
-enum { MOST_PAIRED = 256 };
-
+enum { LOOPS_MOST = 5, MOST_PAIRED = 256 };
 typedef struct seconds {
   double copy[LOOPS_MOST], loop[LOOPS_MOST];
   /* embedding, then unembedding, about a centre: the speed of each round relative to the same map without one */
@@ -99,26 +97,25 @@ static void keep(double *best, double now) {
   if (*best == 0 || now < *best) *best = now;
 }
 
+/* Alternates a copy and a loop. */
+static void keep_rounds(bench_rival *rivals, size_t loops, int rounds, seconds *best) {
+  bench_rounds(rivals, 2 * loops, rounds);
+  for (size_t i = 0; i < loops; i++) {
+    keep(&best->copy[i], rivals[2 * i].best);
+    keep(&best->loop[i], rivals[2 * i + 1].best);
+  }
+}
+
 /* The measurements of a map, in this order. */
 enum { EMBED_ABOUT, EMBED, UNEMBED_ABOUT, UNEMBED, IN_PLACE };
 
+/* Of one round. */
 static void keep_pairs(const bench_rival *rivals, seconds *best) {
   if (best->paired == MOST_PAIRED) return;
   for (size_t i = 0; i < 2; i++)
-    best->about[i][best->paired] = (float)(rivals[4 * i + 3].best / rivals[4 * i + 1].best);
+    best->about[i][best->paired] =
+        (float)(rivals[2 * (2 * i + EMBED) + 1].best / rivals[2 * (2 * i + EMBED_ABOUT) + 1].best);
   best->paired++;
-}
-
-/* Alternates a copy and a loop. */
-static void keep_rounds(bench_rival *rivals, size_t loops, int rounds, seconds *best) {
-  for (int round = 0; round < rounds; round++) {
-    bench_rounds(rivals, 2 * loops, 1);
-    for (size_t i = 0; i < loops; i++) {
-      keep(&best->copy[i], rivals[2 * i].best);
-      keep(&best->loop[i], rivals[2 * i + 1].best);
-    }
-    if (loops > UNEMBED) keep_pairs(rivals, best);
-  }
 }
 
 static size_t rows_in(size_t d, types of, size_t bytes) {
@@ -152,7 +149,10 @@ static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec
                           {"", roofline_run, &copy_back, 0},  {"", unembed, &back[0], 0},
                           {"", roofline_run, &copy_back, 0},  {"", unembed, &back[1], 0},
                           {"", roofline_run, &copy_place, 0}, {"", embed, &place, 0}};
-  keep_rounds(rivals, !real ? EMBED + 1 : of.in == of.out ? IN_PLACE + 1 : UNEMBED + 1, rounds, best);
+  for (int round = 0; round < rounds; round++) {
+    keep_rounds(rivals, !real ? EMBED + 1 : of.in == of.out ? IN_PLACE + 1 : UNEMBED + 1, 1, best);
+    if (real) keep_pairs(rivals, best);
+  }
   for (int i = 0; i < 2; i++) cpb_map_free(maps[i]);
   bench_release(x, in_room), bench_release(y, in_room), bench_release(z, out_room);
   bench_release(from, in_room), bench_release(to, out_room), bench_release(center, d * sizeof *center);
@@ -174,8 +174,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Rows per second about a centre, relative to the same map without one: the median of all rounds, because both are as fast as
- * memory, and the best of each are from different moments. */
+/* Rows per second about a centre, relative to the same map without one: the median of all rounds. The best times of the two are
+ * from different moments, between which the speed of memory changes by more than the centre costs. */
 static void print_cost(types of, const char *what, size_t threads, seconds *best, size_t i) {
   print_head(of, what, threads);
   for (size_t k = 0; k < DIMS; k++) {

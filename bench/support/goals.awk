@@ -15,15 +15,6 @@ function name_of(pair, d) {
   if (pair == "f64 -> f64" && d >= 16) return d >= 24 ? "f64, d >= 24" : "f64, d = 16..23"
   return "other types, and f64 with d < 16"
 }
-# Of the numbers after a field. Maps with a centre have floors of their own, for every d: what the centre adds is judged as a whole.
-function median_from(field, i, k, x, sorted) {
-  for (i = 1; i <= columns; i++) {
-    x = $(field + i)
-    for (k = i - 1; k > 0 && sorted[k] > x; k--) sorted[k + 1] = sorted[k]
-    sorted[k + 1] = x
-  }
-  return sorted[int((columns + 1) / 2)]
-}
 # AVX2 is judged from 16 numbers in a row on, where it has the same types on both sides, and from 128 on where it has not.
 function meet_avx2(pair, d, ratio, where) {
   if (pair == "f32 -> f32" || pair == "f64 -> f64") {
@@ -56,7 +47,8 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
     next
   }
   if (what == "of") {
-    meet("a centre costs no more than 5 %, half of all d", .95, median_from(first), pair " " $5 ", " threads " threads")
+    for (i = 1; i <= columns; i++)
+      meet("a centre costs no more than 5 %", .95, $(first + i), pair " " $5 ", d = " d[i] ", " threads " threads")
     next
   }
   for (i = 1; i <= columns; i++) {
@@ -65,12 +57,7 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
   }
   next
 }
-# The forward layer is an embedding. Gradients, which read two rows and write one, keep what 0.2 reached.
-part == "layer" && NF == 6 {
-  meet("layer, forward", .80, $3, $1 " d = " $2)
-  for (i = 4; i <= NF; i++) meet("layer, gradients", .64, $i, $1 " d = " $2)
-  next
-}
+part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
 part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
 part == "search" && NF >= 12 && rival {
   range = $6 == "range"; threads = $(6 + range); ratio = $(9 + range)
