@@ -143,7 +143,11 @@ void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, si
   size_t stride = cpb_whiten_stride(d), rows = cpb_round_up(count, CPB_TILE_ROWS);
   size_t depths = cpb_round_up(d, CPB_PRODUCT_DEPTH) / CPB_PRODUCT_DEPTH;
   size_t tiles = rows / CPB_TILE_ROWS * depths * (stride / CPB_TILE_COLS);
-  cpb_ahead ahead[] = {ahead_of(soon.read, tiles), ahead_of(soon.written, tiles)};
+  cpb_ahead ahead[] = {[CPB_AHEAD_READ] = ahead_of(soon.read, tiles),
+                       [CPB_AHEAD_WRITTEN] = ahead_of(soon.written, tiles),
+                       [CPB_AHEAD_B] = ahead_of(cpb_rows(columns, CPB_F64, stride, d), tiles)};
+  if (depths > 1)
+    ahead[CPB_AHEAD_B].at += CPB_PRODUCT_DEPTH * CPB_TILE_COLS * sizeof(double); /* being used */
   memset(x + count * stride, 0, (rows - count) * stride * sizeof *x);
   for (size_t column = 0; column < stride; column += CPB_TILE_COLS) {
     cpb_product product = {.rows = rows,

@@ -1,18 +1,15 @@
 #include "loop/block_product.h"
 
-static const char *step_end(const cpb_ahead *ahead) {
-  size_t left = (size_t)(ahead->end - ahead->at);
-  return ahead->at + (left < ahead->step ? left : ahead->step);
-}
-
 /* What is to be done with memory must be known when this is compiled. */
-static void fetch(cpb_ahead ahead[2]) {
+static void fetch(cpb_ahead *ahead, bool for_writing) {
   enum { LINE = 64, SECOND_CACHE = 2 };
-  const char *at, *read_end = step_end(&ahead[0]), *write_end = step_end(&ahead[1]);
-  for (at = ahead[0].at; at < read_end; at += LINE) __builtin_prefetch(at, 0, SECOND_CACHE);
-  for (at = ahead[1].at; at < write_end; at += LINE) __builtin_prefetch(at, 1, SECOND_CACHE);
-  ahead[0].at = read_end;
-  ahead[1].at = write_end;
+  size_t left = (size_t)(ahead->end - ahead->at);
+  const char *at = ahead->at, *end = at + (left < ahead->step ? left : ahead->step);
+  if (for_writing)
+    for (; at < end; at += LINE) __builtin_prefetch(at, 1, SECOND_CACHE);
+  else
+    for (; at < end; at += LINE) __builtin_prefetch(at, 0, SECOND_CACHE);
+  ahead->at = end;
 }
 
 /* Terms first .. first+k-1 of all elements; ahead may be NULL. */
@@ -29,7 +26,7 @@ static void add_depth(const cpb_loops *loops, const cpb_product *p, size_t first
                        .c = p->c + row * p->c_row + column,
                        .c_row = p->c_row,
                        .fresh = fresh};
-      if (ahead != NULL) fetch(ahead);
+      for (size_t i = 0; ahead != NULL && i < CPB_AHEAD; i++) fetch(&ahead[i], i == CPB_AHEAD_WRITTEN);
       loops->tile(&tile);
     }
 }
@@ -39,7 +36,7 @@ static size_t depth_at(const cpb_product *p, size_t first) {
 }
 
 /* No terms at all are one depth of none. */
-void cpb_product_set(const cpb_loops *loops, const cpb_product *p, cpb_ahead ahead[2]) {
+void cpb_product_set(const cpb_loops *loops, const cpb_product *p, cpb_ahead ahead[CPB_AHEAD]) {
   add_depth(loops, p, 0, depth_at(p, 0), true, ahead);
   for (size_t first = CPB_PRODUCT_DEPTH; first < p->k; first += CPB_PRODUCT_DEPTH)
     add_depth(loops, p, first, depth_at(p, first), false, ahead);

@@ -24,8 +24,11 @@ typedef struct cpb_ahead {
   size_t step;
 } cpb_ahead;
 
-/* c = a b; c is overwritten. Meanwhile ahead[0] is prefetched for reading, ahead[1] for writing. */
-void cpb_product_set(const cpb_loops *loops, const cpb_product *product, cpb_ahead ahead[2]);
+/* What a product prefetches: rows that will be read, memory that will be written, and its own b. */
+enum { CPB_AHEAD_READ, CPB_AHEAD_WRITTEN, CPB_AHEAD_B, CPB_AHEAD };
+
+/* c = a b; c is overwritten. */
+void cpb_product_set(const cpb_loops *loops, const cpb_product *product, cpb_ahead ahead[CPB_AHEAD]);
 /* c += a b */
 void cpb_product_add(const cpb_loops *loops, const cpb_product *product);
 

@@ -31,15 +31,14 @@ LANE_INLINE void tile_part(const cpb_tile *t, size_t column) {
   double *c = t->c + column;
   size_t c_row = t->c_row;
   bool fresh = t->fresh; /* local copy: cannot alias the output */
+  /* in registers, as every loop over it is unrolled */
   vec_f64 sum[CPB_TILE_ROWS][TILE_VECTORS];
-  for (size_t i = 0; i < CPB_TILE_ROWS; i++)
-    for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vec_spread_f64(0);
+  EACH_VECTOR(i, CPB_TILE_ROWS) EACH_VECTOR(v, TILE_VECTORS) sum[i][v] = vec_spread_f64(0);
   terms_f64(t->a, t->a_row, t->a_k, t->b + column, t->b_k, t->k, TILE_VECTORS, sum);
-  for (size_t i = 0; i < CPB_TILE_ROWS; i++)
-    for (size_t v = 0; v < TILE_VECTORS; v++) {
-      double *at = c + i * c_row + v * VEC_F64;
-      vec_store_f64(at, (fresh ? vec_spread_f64(0) : vec_load_f64(at)) + sum[i][v]);
-    }
+  EACH_VECTOR(i, CPB_TILE_ROWS) EACH_VECTOR(v, TILE_VECTORS) {
+    double *at = c + i * c_row + v * VEC_F64;
+    vec_store_f64(at, (fresh ? vec_spread_f64(0) : vec_load_f64(at)) + sum[i][v]);
+  }
 }
 
 static void tile(const cpb_tile *t) {

@@ -67,11 +67,11 @@ static void set_is_added_to_zeros(void **state) {
       }
       cpb_product p = product_of(&added, depths[trial], true), q = product_of(&set, depths[trial], true);
       const char *from = (const char *)start.b;
-      cpb_ahead ahead[2] = {{from, from + 1000, 192}, {NULL, NULL, 0}};
+      cpb_ahead ahead[CPB_AHEAD] = {{from, from + 1000, 192}, {NULL, NULL, 0}, {from, from + 500, 64}};
       cpb_product_add(tables[t], &p);
       cpb_product_set(tables[t], &q, ahead);
       assert_memory_equal(&set, &added, sizeof set);
-      assert_true(ahead[0].at <= ahead[0].end && ahead[1].at == NULL);
+      assert_true(ahead[0].at <= ahead[0].end && ahead[1].at == NULL && ahead[2].at <= ahead[2].end);
     }
   }
 }
