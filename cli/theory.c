@@ -49,7 +49,8 @@ static const law laws[] = {
      "include/capball/ball.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
-     "include/capball/advanced/laws.h", "src/geometry/t12_layer.c", "tests/law/t12_layer.c"},
+     "include/capball/advanced/laws.h", "src/geometry/layer_row.h src/geometry/t12_layer.c",
+     "tests/law/t12_layer.c"},
     {"T13", "search: Euclidean queries for an inner-product engine, and exact search",
      "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)\n"
      "exact: rows outside a bound on |x-q|^2 from rounded rows are excluded, the others measured in double",

@@ -289,8 +289,8 @@ typedef struct cpb_loops {
   void (*scan_bytes)(const cpb_panel_bytes *panel);
 } cpb_loops;
 
-/* The loop for these rows. It serves any run of rows that begins a multiple of CPB_LANES rows after the first; look
- * it up once per call. */
+/* The loop for these rows. It can be called for a part of them that begins a multiple of CPB_LANES rows after the first. Look it
+ * up once per call. */
 cpb_rows_loop *cpb_rows_of(const cpb_loops *loops, const cpb_rows_job *job);
 
 /* The fastest table that this processor supports, or the one named by CPB_ISA=plain|v128|avx2|avx512|avx512vnni|amx
