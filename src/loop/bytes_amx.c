@@ -141,9 +141,19 @@ static void collect(const cpb_panel_bytes *p, looking *l, found_rows *f) {
   memset(l->above, 0, sizeof l->above);
 }
 
+/* The panel of an index is in memory: the words after the next ones are prefetched by the first rows. */
+static inline void fetch_words(const uint8_t *b) {
+  enum { AHEAD = 2 * LINE_WORDS * PANEL_STEP };
+#pragma GCC unroll 16
+  for (size_t word = 0; word < LINE_WORDS; word++) {
+    _mm_prefetch((const char *)(b + AHEAD + word * PANEL_STEP), _MM_HINT_T0);
+    _mm_prefetch((const char *)(b + AHEAD + word * PANEL_STEP + TILE_BYTES), _MM_HINT_T0);
+  }
+}
+
 /* Products of 32 rows with 32 columns. Tile instructions take long; meanwhile earlier rows are compared. */
 static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t *lower, size_t column,
-                     tile_values *value, looking *before) {
+                     tile_values *value, looking *before, bool fetches) {
   enum { NEXT_LINE = CPB_BYTES_LINE * CPB_BYTES_GROUP, NEXT_PANEL = LINE_WORDS * PANEL_STEP };
   const uint8_t *b = p->b + column * CPB_BYTES_WORD;
   _tile_zero(0);
@@ -151,6 +161,7 @@ static void multiply(const cpb_panel_bytes *p, const int8_t *upper, const int8_t
   _tile_zero(2);
   _tile_zero(3);
   for (size_t word = 0; word < p->words; word += LINE_WORDS) {
+    if (fetches) fetch_words(b);
     _tile_loadd(4, upper, CPB_BYTES_LINE);
     _tile_loadd(6, b, PANEL_STEP);
     _tile_dpbsud(0, 4, 6);
@@ -173,7 +184,7 @@ static void multiply_rows(const cpb_panel_bytes *p, size_t row, tile_values *val
   const int8_t *upper = p->a + cpb_bytes_at(p->words, row, 0), *lower = upper;
   if (row + TILE_ROWS < p->rows) lower = p->a + cpb_bytes_at(p->words, row + TILE_ROWS, 0);
   for (size_t column = 0; column < p->columns; column += 2 * TILE_ROWS)
-    multiply(p, upper, lower, column, value, before);
+    multiply(p, upper, lower, column, value, before, row == 0);
   look_at_some(p, before, PAIR);
   collect(p, before, found);
 }

@@ -11,10 +11,9 @@ void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
 void cpb_scan_bytes_vnni(const cpb_panel_bytes *panel);
 
-/* Tiles have sixteen rows: fewer are quicker without them. */
+/* Tiles read a panel once for sixteen rows, vectors for each CPB_BYTES_ROWS: as many or fewer are quicker without tiles. */
 static void scan_bytes_amx(const cpb_panel_bytes *panel) {
-  enum { FEW = 12 };
-  if (panel->rows <= FEW)
+  if (panel->rows <= CPB_BYTES_ROWS)
     cpb_scan_bytes_vnni(panel);
   else
     cpb_panel_bytes_amx(panel);
