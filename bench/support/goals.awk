@@ -57,13 +57,7 @@ $1 ~ /^(f32|f64|f16|u8|i8)$/ && $2 ~ /^f(32|64)$/ {
   }
   next
 }
-# The forward layer is an embedding. Gradients, which read two rows and write one, are not among the cells with high floors: they
-# keep what 0.2 reached.
-part == "layer" && NF == 6 {
-  meet("layer, forward", .80, $3, $1 " d = " $2)
-  for (i = 4; i <= NF; i++) meet("layer, gradients", .64, $i, $1 " d = " $2)
-  next
-}
+part == "layer" && NF == 6 { for (i = 3; i <= NF; i++) meet("layer, forward and backward", .80, $i, $1 " d = " $2); next }
 part == "whitened" && NF == 3 { meet("whitened embed", .60, $2, "d = " $1); next }
 part == "search" && NF >= 12 && rival {
   range = $6 == "range"; threads = $(6 + range); ratio = $(9 + range)
