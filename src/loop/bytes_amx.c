@@ -144,7 +144,7 @@ static void collect(const cpb_panel_bytes *p, looking *l, found_rows *f) {
 /* The panel of an index is in memory: the words after the next ones are prefetched by the first rows. */
 static inline void fetch_words(const uint8_t *b) {
   enum { AHEAD = 2 * LINE_WORDS * PANEL_STEP };
-#pragma GCC unroll 16
+#pragma GCC unroll 4
   for (size_t word = 0; word < LINE_WORDS; word++) {
     _mm_prefetch((const char *)(b + AHEAD + word * PANEL_STEP), _MM_HINT_T0);
     _mm_prefetch((const char *)(b + AHEAD + word * PANEL_STEP + TILE_BYTES), _MM_HINT_T0);
