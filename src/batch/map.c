@@ -146,8 +146,8 @@ void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, si
   cpb_ahead ahead[] = {[CPB_AHEAD_READ] = ahead_of(soon.read, tiles),
                        [CPB_AHEAD_WRITTEN] = ahead_of(soon.written, tiles),
                        [CPB_AHEAD_B] = ahead_of(cpb_rows(columns, CPB_F64, stride, d), tiles)};
-  if (depths > 1)
-    ahead[CPB_AHEAD_B].at += CPB_PRODUCT_DEPTH * CPB_TILE_COLS * sizeof(double); /* being used */
+  if (depths > 1) /* the first depth is used at once */
+    ahead[CPB_AHEAD_B].at += CPB_PRODUCT_DEPTH * CPB_TILE_COLS * sizeof(double);
   memset(x + count * stride, 0, (rows - count) * stride * sizeof *x);
   for (size_t column = 0; column < stride; column += CPB_TILE_COLS) {
     cpb_product product = {.rows = rows,

@@ -1,6 +1,6 @@
 #include "loop/block_product.h"
 
-/* What is to be done with memory must be known when this is compiled. */
+/* Two loops, because whether a prefetch is for writing must be a constant. */
 static void fetch(cpb_ahead *ahead, bool for_writing) {
   enum { LINE = 64, SECOND_CACHE = 2 };
   size_t left = (size_t)(ahead->end - ahead->at);

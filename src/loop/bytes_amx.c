@@ -141,7 +141,7 @@ static void collect(const cpb_panel_bytes *p, looking *l, found_rows *f) {
   memset(l->above, 0, sizeof l->above);
 }
 
-/* The panel of an index is in memory: the words after the next ones are prefetched by the first rows. */
+/* The panel of an index is in memory: while the first rows are multiplied, the words after the next ones are prefetched. */
 static inline void fetch_words(const uint8_t *b) {
   enum { AHEAD = 2 * LINE_WORDS * PANEL_STEP };
 #pragma GCC unroll 4
