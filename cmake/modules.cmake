@@ -90,7 +90,7 @@ if(CPB_LEAN AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(CPB_COLD ${CPB_SOURCES})
   list(FILTER CPB_COLD EXCLUDE REGEX "/src/(batch|search|sketch|loop)/")
   list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c) # without AVX2
-  foreach(file batch/gram batch/map batch/map_row sketch/principal_train sketch/sketch_train) # they call loops
+  foreach(file batch/gram batch/map batch/map_row search/hits search/t13_search sketch/principal_train sketch/sketch_train) # they call loops
     list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/${file}.c)
   endforeach()
   set_property(SOURCE ${CPB_COLD} APPEND PROPERTY COMPILE_OPTIONS ${CPB_SMALL})

@@ -60,7 +60,7 @@ foreach(target ${CPB_PACKAGED})
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/python/wheel/cpu_model.c)
   endif()
   if(CPB_LEAN AND NOT APPLE)
-    target_link_options(${target} PRIVATE LINKER:--gc-sections)
+    target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--hash-style=gnu)
   endif()
 endforeach()
 # What the library exports to others, this module keeps to itself; and no debugging lines in a package.

@@ -34,6 +34,9 @@ static inline bool cpb_codes_are_rows(const cpb_index *index) {
 /* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
 
+/* False for the term of a row that must always be measured. */
+static inline bool cpb_codes_can_exclude(int32_t term) { return term != INT32_MAX; }
+
 /* The row of a term, as bounds need it. */
 cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
                                   int32_t term);

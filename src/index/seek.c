@@ -46,6 +46,9 @@ typedef struct seek {
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
+  bool partial;    /* one query, for which panels may be read in part; the three arrays are then set */
+  uint16_t *word_order;
+  double *other_sum, *other_square;
   seeker *seekers; /* parts x n */
   double *bounds;  /* of them */
   _Atomic bool out_of_memory, unreadable;
@@ -183,6 +186,7 @@ typedef struct look {
   size_t block_slot; /* of the block's first row */
   cpb_byte_filter_run run;
   const int32_t *threshold; /* of the panel's rows */
+  cpb_partial *partial;     /* or NULL */
   int32_t edge[BAND]; /* of the product of codes, where nothing is added: above it, rows are within bounds */
 } look;
 
@@ -245,6 +249,7 @@ static void look_at_panel(look *l, void (*found_rows)(void *, size_t, uint64_t, 
                          .start = start,
                          .b = l->block->codes + l->run.first * words * CPB_BYTES_WORD,
                          .threshold = l->threshold,
+                         .partial = l->partial,
                          .found = found_rows,
                          .context = l});
 }
@@ -285,11 +290,21 @@ static look look_of(seek *s, size_t part, const band *of, size_t block) {
                 .block_slot = block * CPB_INDEX_BLOCK};
 }
 
-static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t) {
+/* Rows that always pass, which are the last ones, and columns without a row have no thresholds that exclude them. */
+static cpb_partial *partial_of(const look *l, cpb_partial *partial) {
+  if (partial == NULL || l->run.count < CPB_INDEX_PANEL) return NULL;
+  if (!cpb_codes_can_exclude(l->block->term[l->run.first + CPB_INDEX_PANEL - 1])) return NULL;
+  partial->per_square = l->run.step / (2 * l->of->step) * (1 - 0x1p-19); /* thresholds are rounded */
+  return partial;
+}
+
+static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t,
+                          cpb_partial *partial) {
   look l = look_of(s, part, of, block);
   for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
     l.run = run_at(l.block, at);
     l.threshold = t->row + at;
+    l.partial = partial_of(&l, partial);
     find_edges(&l);
     look_at_panel(&l, found);
   }
@@ -371,10 +386,90 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
   for (size_t i = 0; i < of->count; i++) measure_sample(s, of->first + i, &seekers[i]);
 }
 
+/* ---- one query: panels that are read in part ---- */
+
+/* Rows far from the query are excluded by a part of their numbers. Words are read in an order that begins with those in
+ * which the query differs most from a few rows. */
+
+enum { PARTIAL_LEAST = 96, TRIED_ROWS = 16, TRIED_PANELS = 4 }; /* in fewer words there is little to leave out */
+
+static bool wants_partial(const seek *s) {
+  return s->n == 1 && s->byte_filter.words >= PARTIAL_LEAST && s->index->options.metric != CPB_IP;
+}
+
+/* Subtracts the squared differences to TRIED_ROWS rows of a panel, word by word, from the keys. */
+static void order_by_panel(const seek *s, const cpb_index_block *block, size_t at, size_t row,
+                           cpb_ranked *word) {
+  enum { BYTES = TRIED_ROWS * CPB_BYTES_WORD };
+  size_t words = s->byte_filter.words;
+  const uint8_t *b = block->codes + (at * words + row) * CPB_BYTES_WORD;
+  double g = s->bands[0].step, h = run_at(block, at).step;
+  for (size_t i = 0; i < words; i++, b += CPB_INDEX_PANEL * CPB_BYTES_WORD) {
+    const int8_t *codes = s->codes + cpb_bytes_at(words, 0, i * CPB_BYTES_WORD);
+    int16_t four[CPB_BYTES_WORD] = {codes[0], codes[1], codes[2], codes[3]}, a[BYTES];
+    int32_t query = 0, rows = 0, product = 0;
+    for (size_t k = 0; k < BYTES; k += CPB_BYTES_WORD) memcpy(a + k, four, sizeof four);
+    for (size_t k = 0; k < BYTES; k++) {
+      int16_t c = (int16_t)(b[k] - MIDDLE);
+      query += a[k] * a[k], rows += c * c, product += a[k] * c;
+    }
+    word[i].key -= g * g * query + h * h * rows - 2 * g * h * product;
+  }
+}
+
+/* Sums over the words that have not been read after each step; from the last one on. */
+static void sum_others(seek *s) {
+  size_t words = s->byte_filter.words;
+  int32_t sum = 0, square = 0;
+  for (size_t i = words; i > 0; i--) {
+    if (i % CPB_PARTIAL_STEP == 0) {
+      s->other_sum[i / CPB_PARTIAL_STEP - 1] = MIDDLE * (double)sum;
+      s->other_square[i / CPB_PARTIAL_STEP - 1] = square;
+    }
+    const int8_t *a = s->codes + cpb_bytes_at(words, 0, (size_t)s->word_order[i - 1] * CPB_BYTES_WORD);
+    for (size_t k = 0; k < CPB_BYTES_WORD; k++) sum += a[k], square += a[k] * a[k];
+  }
+}
+
+static void order_words(seek *s, cpb_ranked *word) {
+  size_t words = s->byte_filter.words, blocks = s->index->block_count;
+  for (size_t i = 0; i < words; i++) word[i] = (cpb_ranked){0, i};
+  for (size_t i = 0; i < TRIED_PANELS; i++) {
+    const cpb_index_block *block = &s->index->blocks[i * blocks / TRIED_PANELS];
+    size_t at = i * block->count / TRIED_PANELS / CPB_INDEX_PANEL * CPB_INDEX_PANEL;
+    order_by_panel(s, block, at, i * TRIED_ROWS, word);
+  }
+  cpb_ranked_sort(word, words);
+  for (size_t i = 0; i < words + CPB_PARTIAL_STEP; i++)
+    s->word_order[i] = (uint16_t)(i < words ? word[i].id : words + word[i - words].id);
+  sum_others(s);
+}
+
+/* Whether it pays to read panels in part: while it saves less than an eighth, it is tried ever more seldom. */
+typedef struct parts_tried {
+  cpb_partial partial;
+  size_t wait, left; /* blocks until the next try */
+} parts_tried;
+
+static void look_at_parts(seek *s, size_t part, size_t block, const block_thresholds *t, parts_tried *tried) {
+  enum { LONGEST = 16 };
+  size_t all = s->index->blocks[block].count / CPB_INDEX_PANEL * s->byte_filter.words;
+  bool tries = tried->left == 0;
+  tried->partial.words = 0;
+  look_at_block(s, part, s->bands, block, t, tries ? &tried->partial : NULL);
+  if (tries && 8 * tried->partial.words > 7 * all)
+    tried->left = tried->wait = tried->wait < LONGEST ? 2 * tried->wait + 1 : LONGEST;
+  else if (tries)
+    tried->wait = 0;
+  else
+    tried->left--;
+}
+
 /* Compares all queries of a share with a block while it is cached. */
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
   block_thresholds t = {.step = 0};
+  parts_tried tried = {.partial = {s->word_order, s->other_sum, s->other_square, 0, 0}};
   size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
   size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
   size_t first = part * blocks / s->parts, end = (part + 1) * blocks / s->parts;
@@ -382,7 +477,10 @@ static void look_at_part(void *arg, size_t task) {
   for (size_t block = first; block < end; block++)
     for (size_t i = from; i < to; i++) {
       find_thresholds(s, block, s->bands[i].step, &t);
-      look_at_block(s, part, &s->bands[i], block, &t);
+      if (s->partial)
+        look_at_parts(s, part, block, &t, &tried);
+      else
+        look_at_block(s, part, &s->bands[i], block, &t, NULL);
     }
 }
 
@@ -487,8 +585,10 @@ static void *carve(carver *c, size_t count, size_t size) {
 }
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, cpb_seek_answer **answers) {
+static void lay_out(seek *s, carver *c, cpb_ranked **entries, cpb_ranked **weights, float **factors,
+                    cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
+  size_t ordered = s->partial ? words : 0;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
@@ -501,6 +601,10 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, c
   s->seekers = carve(c, cells, sizeof *s->seekers);
   s->bounds = carve(c, cells, sizeof *s->bounds);
   *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
+  s->word_order = carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order);
+  s->other_sum = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->other_sum);
+  s->other_square = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->other_square);
+  *weights = carve(c, ordered, sizeof **weights);
   *factors = carve(c, d, sizeof **factors);
   *answers = carve(c, s->n, sizeof **answers);
 }
@@ -547,22 +651,24 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
                           cpb_seek_answer **answers, cpb_error *error) {
   enum { SPARE = 64 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
-  cpb_ranked *entries;
+  cpb_ranked *entries, *weights;
   float *factors;
   carver c = {0};
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
   s.byte_filter = s.index->byte_filter;
   s.byte_filter.panel_count = s.groups;
+  s.partial = wants_partial(&s);
   share_work(&s);
-  lay_out(&s, &c, &entries, &factors, answers);
+  lay_out(&s, &c, &entries, &weights, &factors, answers);
   c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &factors, answers);
+  lay_out(&s, &c, &entries, &weights, &factors, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_seekers(&s, entries);
   grid_queries(&s, factors);
+  if (s.partial) order_words(&s, weights);
   if (question->limits != NULL) set_limits(&s);
   status = look_at_all(&s, error);
   if (status == CPB_OK) put_in_order(&s, *answers);

@@ -162,12 +162,29 @@ typedef struct cpb_gridded {
 
 enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows could exceed 32 bits */
 
+/* How a scan of one row can end before the last word of a panel. With c = b - 128, every column has
+ *   threshold >= per_square * (sum of c^2) - CPB_PARTIAL_SLACK
+ * and therefore, as a c <= per_square c^2 + a^2 / (4 per_square), is not found if for some of the words
+ *   value + 128 * (sum of a of the others) + (sum of a^2 of the others) / (4 per_square)
+ *     <= per_square * (sum of c^2) - CPB_PARTIAL_SLACK
+ * A loop may leave a panel if this holds for all columns; it need not look. */
+enum { CPB_PARTIAL_STEP = 8, CPB_PARTIAL_SLACK = 4 };
+
+typedef struct cpb_partial {
+  const uint16_t
+      *order; /* of the words; then of the first CPB_PARTIAL_STEP words of the next panel, to be prefetched */
+  const double *other_sum, *other_square; /* of a: after CPB_PARTIAL_STEP words, after twice as many, .. */
+  double per_square;
+  size_t words; /* to which the loop adds those that it read */
+} cpb_partial;
+
 typedef struct cpb_panel_bytes {
   size_t rows, words, columns; /* columns <= CPB_BYTES_COLS */
   const int8_t *a;
   const int32_t *start;
   const uint8_t *b;
   const int32_t *threshold; /* CPB_BYTES_COLS; those beyond `columns` are ignored */
+  cpb_partial *partial;     /* unless NULL: of one row and CPB_BYTES_COLS columns, for scan_bytes */
   void (*found)(void *context, size_t row, uint64_t columns, const int32_t *values);
   void *context;
 } cpb_panel_bytes;

@@ -109,6 +109,100 @@ static void scans_agree(void **state) {
   }
 }
 
+/* What a scan that may leave panels needs of operands whose first row is the query, with per_square `r`; the thresholds
+ * are those of half the squared lengths, and the start is such that the nearest column is `above` its threshold. */
+typedef struct partial_room {
+  cpb_partial partial;
+  uint16_t order[DEPTH];
+  double other_sum[DEPTH / CPB_PARTIAL_STEP], other_square[DEPTH / CPB_PARTIAL_STEP];
+} partial_room;
+
+static void prepare_partial(operands *o, size_t words, double r, int32_t above, test_rng *rng,
+                            partial_room *room) {
+  int32_t best = INT32_MIN;
+  for (size_t j = 0; j < CPB_BYTES_COLS; j++) {
+    int32_t value = 0, square = 0;
+    for (size_t k = 0; k < words * CPB_BYTES_WORD; k++) {
+      int32_t b = o->b[cpb_bytes_panel_at(k, j)];
+      value += o->a[cpb_bytes_at(words, 0, k)] * b, square += (b - 128) * (b - 128);
+    }
+    o->threshold[j] = (int32_t)floor(r * square) - 1;
+    if (value - o->threshold[j] > best) best = value - o->threshold[j];
+  }
+  o->start[0] = above - best;
+  for (size_t i = 0; i < words; i++) {
+    size_t other = test_below(rng, i + 1);
+    room->order[i] = room->order[other];
+    room->order[other] = (uint16_t)i;
+  }
+  for (size_t i = 0; i < CPB_PARTIAL_STEP; i++)
+    room->order[words + i] = (uint16_t)(words + room->order[i % words]); /* only prefetched */
+  for (size_t step = 1; step <= words / CPB_PARTIAL_STEP; step++) {
+    double sum = 0, square = 0;
+    for (size_t i = step * CPB_PARTIAL_STEP; i < words; i++)
+      for (size_t k = 0; k < CPB_BYTES_WORD; k++) {
+        double a = o->a[cpb_bytes_at(words, 0, (size_t)room->order[i] * CPB_BYTES_WORD + k)];
+        sum += a, square += a * a;
+      }
+    room->other_sum[step - 1] = 128 * sum;
+    room->other_square[step - 1] = square;
+  }
+  room->partial = (cpb_partial){room->order, room->other_sum, room->other_square, r, 0};
+}
+
+/* Columns like the query, or opposite, or anything. */
+static void fill_near(operands *o, size_t words, int alike, test_rng *rng) {
+  fill(o, rng);
+  end_rows(o, words);
+  for (size_t j = 0; j < CPB_BYTES_COLS; j++)
+    for (size_t k = 0; alike != 0 && k < words * CPB_BYTES_WORD; k++) {
+      int c = alike * o->a[cpb_bytes_at(words, 0, k)] + (int)test_below(rng, 1 + 7 * j) - (int)(7 * j / 2);
+      o->b[cpb_bytes_panel_at(k, j)] = (uint8_t)((c < -128 ? -128 : c > 127 ? 127 : c) + 128);
+    }
+}
+
+static void parts_of_scans(void **state) {
+  (void)state;
+  static operands o;
+  static told plain, other;
+  static partial_room room;
+  static const size_t depths[] = {1, 7, 8, 9, 24, 97, 128, 196, 200};
+  static const double ratios[] = {0.5 * (1 - 0x1p-19), 0.03, 2.7};
+  static const int32_t aboves[] = {0, 1, 5000, -1000000, -3000000};
+  const cpb_loops *tables[CPB_TABLES];
+  size_t count = cpb_loops_all(tables), left[CPB_TABLES] = {0};
+  test_rng rng = {158};
+  for (size_t turn = 0; turn < 9 * 3 * 5 * 3; turn++) {
+    size_t words = depths[turn % 9];
+    fill_near(&o, words, (int)(turn / 9 % 3) - 1, &rng);
+    prepare_partial(&o, words, ratios[turn / 27 % 3], aboves[turn / 81], &rng, &room);
+    run(tables[0]->panel_bytes, &o, 1, words, CPB_BYTES_COLS, &plain);
+    assert_int_equal(plain.rows, aboves[turn / 81] > 0);
+    for (size_t t = 0; t < count; t++) {
+      memset(&other, 0, sizeof other);
+      other.columns = CPB_BYTES_COLS;
+      room.partial.words = 0;
+      tables[t]->scan_bytes(&(cpb_panel_bytes){.rows = 1,
+                                               .words = words,
+                                               .columns = CPB_BYTES_COLS,
+                                               .a = o.a,
+                                               .start = o.start,
+                                               .b = o.b,
+                                               .threshold = o.threshold,
+                                               .partial = &room.partial,
+                                               .found = remember,
+                                               .context = &other});
+      assert_memory_equal(&plain, &other, sizeof plain);
+      assert_true(room.partial.words <= words);
+      left[t] += room.partial.words > 0 && room.partial.words < words;
+      if (plain.rows > 0) assert_true(room.partial.words == 0 || room.partial.words == words);
+    }
+  }
+  for (size_t t = 0; t < count; t++)
+    if (strcmp(tables[t]->name, "avx512vnni") == 0 || strcmp(tables[t]->name, "amx") == 0)
+      assert_true(left[t] > 20);
+}
+
 static void the_plain_one_is_the_sum(void **state) {
   (void)state;
   static operands o;
@@ -269,11 +363,10 @@ static void bytes_turned_over(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tables_agree),
-                                     cmocka_unit_test(scans_agree),
-                                     cmocka_unit_test(the_plain_one_is_the_sum),
-                                     cmocka_unit_test(codes_and_sums),
-                                     cmocka_unit_test(numbers_at_once),
-                                     cmocka_unit_test(bytes_turned_over)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tables_agree),     cmocka_unit_test(scans_agree),
+      cmocka_unit_test(parts_of_scans),   cmocka_unit_test(the_plain_one_is_the_sum),
+      cmocka_unit_test(codes_and_sums),   cmocka_unit_test(numbers_at_once),
+      cmocka_unit_test(bytes_turned_over)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
