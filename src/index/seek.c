@@ -391,7 +391,8 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
 /* Rows far from the query are excluded by a part of their numbers. Words are read in an order that begins with those in
  * which the query differs most from a few rows. */
 
-enum { PARTIAL_LEAST = 96, TRIED_ROWS = 16, TRIED_PANELS = 4 }; /* in fewer words there is little to leave out */
+/* With fewer words there is little to leave out. */
+enum { PARTIAL_LEAST = 96, TRIED_ROWS = 16, TRIED_PANELS = 4 };
 
 static bool wants_partial(const seek *s) {
   return s->n == 1 && s->byte_filter.words >= PARTIAL_LEAST && s->index->options.metric != CPB_IP;
