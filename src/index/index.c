@@ -21,6 +21,7 @@ enum {
   PANEL = CPB_INDEX_PANEL,
   FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
   SAMPLE = 1024,    /* rows from which the centre is chosen */
+  FEW = 128,        /* the same, for bytes */
   SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
   GROWTH = 4        /* .. when the number of rows has grown by this factor */
 };
@@ -191,12 +192,14 @@ static void code_block(void *arg, size_t task) {
   if (coder != NULL) give_coder(c, coder);
 }
 
-/* From rows at regular distances, removed or not. */
+/* From rows at regular distances, removed or not. The codes of bytes do not depend on the centre: a few rows will do. */
 static bool prepare(cpb_index *index, const added *rows) {
-  size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
+  const size_t most =
+      index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE ? FEW : SAMPLE;
+  size_t step = 1 + (index->slots - 1) / most, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
     if (!cpb_block_own(index, &index->blocks[i])) return false;
-  char *sample = malloc(SAMPLE * index->row_bytes);
+  char *sample = malloc(most * index->row_bytes);
   cpb_row_buffer buffer;
   if (sample == NULL) return false;
   for (size_t slot = 0; slot < index->slots; slot += step)
