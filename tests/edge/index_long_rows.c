@@ -50,8 +50,7 @@ static const base bases[] = {{"uneven", CPB_F32, uneven},     {"even", CPB_F32, 
                              {"drifting", CPB_F32, drifting}, {"repeated", CPB_F64, repeated},
                              {"pictures", CPB_U8, picture},   {"signed pictures", CPB_I8, signed_picture}};
 
-static double numbers[ALL * D];
-static char given[sizeof numbers];
+static char given[sizeof(double) * ALL * D];
 
 static cpb_view fill(const base *of) {
   test_rng rng = {17};
