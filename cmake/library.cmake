@@ -23,7 +23,7 @@ set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
 file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/proof/estimator.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
-  ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
+  ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/word_order.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -fno-math-errno)
 set(CPB_COMPACT)
 foreach(module text io json fit recommend engine)

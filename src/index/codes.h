@@ -34,6 +34,14 @@ static inline bool cpb_codes_are_rows(const cpb_index *index) {
 /* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
 bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
 
+/* The rows of a panel, whose position is not taken from the file, which may be damaged. */
+static inline cpb_byte_filter_run cpb_codes_run(const cpb_index_block *block, size_t at) {
+  cpb_byte_filter_run run = block->panels[at / CPB_INDEX_PANEL];
+  run.first = at;
+  run.count = block->count - at < CPB_INDEX_PANEL ? block->count - at : CPB_INDEX_PANEL;
+  return run;
+}
+
 /* False for the term of a row that must always be measured. */
 static inline bool cpb_codes_can_exclude(int32_t term) { return term != INT32_MAX; }
 

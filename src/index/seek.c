@@ -9,6 +9,7 @@
 #include "index/blocks_of_rows.h"
 #include "index/codes.h"
 #include "index/scratch.h"
+#include "index/word_order.h"
 #include "parallel/tell.h"
 #include "search/query_numbers.h"
 #include "search/measure.h"
@@ -46,9 +47,8 @@ typedef struct seek {
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
-  bool partial;    /* one query, for which panels may be read in part; the three arrays are then set */
-  uint16_t *word_order;
-  double *other_sum, *other_square;
+  bool partial;    /* one query, for which panels may be read in part, words in this order */
+  cpb_word_order word_order;
   seeker *seekers; /* parts x n */
   double *bounds;  /* of them */
   _Atomic bool out_of_memory, unreadable;
@@ -254,14 +254,6 @@ static void look_at_panel(look *l, void (*found_rows)(void *, size_t, uint64_t, 
                          .context = l});
 }
 
-/* The position of a panel is not taken from the file, which may be damaged. */
-static cpb_byte_filter_run run_at(const cpb_index_block *block, size_t at) {
-  cpb_byte_filter_run run = block->panels[at / CPB_INDEX_PANEL];
-  run.first = at;
-  run.count = block->count - at < CPB_INDEX_PANEL ? block->count - at : CPB_INDEX_PANEL;
-  return run;
-}
-
 /* The thresholds of a block's rows for queries of one step. */
 typedef struct block_thresholds {
   size_t block;
@@ -275,7 +267,7 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
   t->block = block;
   t->step = step;
   for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
-    cpb_byte_filter_run run = run_at(of, at);
+    cpb_byte_filter_run run = cpb_codes_run(of, at);
     cpb_codes_thresholds(&s->byte_filter, &run, of->term + at, (float)(1 / step), t->row + at);
   }
 }
@@ -302,7 +294,7 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block, co
                           cpb_partial *partial) {
   look l = look_of(s, part, of, block);
   for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
-    l.run = run_at(l.block, at);
+    l.run = cpb_codes_run(l.block, at);
     l.threshold = t->row + at;
     l.partial = partial_of(&l, partial);
     find_edges(&l);
@@ -379,7 +371,7 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
       look l = look_of(s, part, of, block);
       size_t at = block % PANELS * CPB_INDEX_PANEL;
       if (at >= l.block->count) continue;
-      l.run = run_at(l.block, at);
+      l.run = cpb_codes_run(l.block, at);
       sample_panel(&l);
     }
   seeker *seekers = s->seekers + part * s->n + of->first;
@@ -388,62 +380,10 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
 
 /* ---- one query: panels that are read in part ---- */
 
-/* Rows far from the query are excluded by a part of their numbers. Words are read in an order that begins with those in
- * which the query differs most from a few rows. */
-
-/* With fewer words there is little to leave out. */
-enum { PARTIAL_LEAST = 96, TRIED_ROWS = 16, TRIED_PANELS = 4 };
-
+/* Rows far from the query are excluded by a part of their numbers; fewer words leave little to leave out. */
 static bool wants_partial(const seek *s) {
-  return s->n == 1 && s->byte_filter.words >= PARTIAL_LEAST && s->index->options.metric != CPB_IP;
-}
-
-/* Subtracts the squared differences to TRIED_ROWS rows of a panel, word by word, from the keys. */
-static void order_by_panel(const seek *s, const cpb_index_block *block, size_t at, size_t row,
-                           cpb_ranked *word) {
-  enum { BYTES = TRIED_ROWS * CPB_BYTES_WORD };
-  size_t words = s->byte_filter.words;
-  const uint8_t *b = block->codes + (at * words + row) * CPB_BYTES_WORD;
-  double g = s->bands[0].step, h = run_at(block, at).step;
-  for (size_t i = 0; i < words; i++, b += CPB_INDEX_PANEL * CPB_BYTES_WORD) {
-    const int8_t *codes = s->codes + cpb_bytes_at(words, 0, i * CPB_BYTES_WORD);
-    int16_t four[CPB_BYTES_WORD] = {codes[0], codes[1], codes[2], codes[3]}, a[BYTES];
-    int32_t query = 0, rows = 0, product = 0;
-    for (size_t k = 0; k < BYTES; k += CPB_BYTES_WORD) memcpy(a + k, four, sizeof four);
-    for (size_t k = 0; k < BYTES; k++) {
-      int16_t c = (int16_t)(b[k] - MIDDLE);
-      query += a[k] * a[k], rows += c * c, product += a[k] * c;
-    }
-    word[i].key -= g * g * query + h * h * rows - 2 * g * h * product;
-  }
-}
-
-/* Sums over the words that have not been read after each step; from the last one on. */
-static void sum_others(seek *s) {
-  size_t words = s->byte_filter.words;
-  int32_t sum = 0, square = 0;
-  for (size_t i = words; i > 0; i--) {
-    if (i % CPB_PARTIAL_STEP == 0) {
-      s->other_sum[i / CPB_PARTIAL_STEP - 1] = MIDDLE * (double)sum;
-      s->other_square[i / CPB_PARTIAL_STEP - 1] = square;
-    }
-    const int8_t *a = s->codes + cpb_bytes_at(words, 0, (size_t)s->word_order[i - 1] * CPB_BYTES_WORD);
-    for (size_t k = 0; k < CPB_BYTES_WORD; k++) sum += a[k], square += a[k] * a[k];
-  }
-}
-
-static void order_words(seek *s, cpb_ranked *word) {
-  size_t words = s->byte_filter.words, blocks = s->index->block_count;
-  for (size_t i = 0; i < words; i++) word[i] = (cpb_ranked){0, i};
-  for (size_t i = 0; i < TRIED_PANELS; i++) {
-    const cpb_index_block *block = &s->index->blocks[i * blocks / TRIED_PANELS];
-    size_t at = i * block->count / TRIED_PANELS / CPB_INDEX_PANEL * CPB_INDEX_PANEL;
-    order_by_panel(s, block, at, i * TRIED_ROWS, word);
-  }
-  cpb_ranked_sort(word, words);
-  for (size_t i = 0; i < words + CPB_PARTIAL_STEP; i++)
-    s->word_order[i] = (uint16_t)(i < words ? word[i].id : words + word[i - words].id);
-  sum_others(s);
+  enum { LEAST = 96 };
+  return s->n == 1 && s->byte_filter.words >= LEAST && s->index->options.metric != CPB_IP;
 }
 
 /* Whether it pays to read panels in part: while it saves less than an eighth, it is tried ever more seldom. */
@@ -470,7 +410,8 @@ static void look_at_parts(seek *s, size_t part, size_t block, const block_thresh
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
   block_thresholds t = {.step = 0};
-  parts_tried tried = {.partial = {s->word_order, s->other_sum, s->other_square, 0, 0}};
+  parts_tried tried = {
+      .partial = {s->word_order.words, s->word_order.other_sum, s->word_order.other_square, 0, 0}};
   size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
   size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
   size_t first = part * blocks / s->parts, end = (part + 1) * blocks / s->parts;
@@ -586,8 +527,7 @@ static void *carve(carver *c, size_t count, size_t size) {
 }
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(seek *s, carver *c, cpb_ranked **entries, cpb_ranked **weights, float **factors,
-                    cpb_seek_answer **answers) {
+static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
   size_t ordered = s->partial ? words : 0;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
@@ -602,10 +542,11 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, cpb_ranked **weigh
   s->seekers = carve(c, cells, sizeof *s->seekers);
   s->bounds = carve(c, cells, sizeof *s->bounds);
   *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
-  s->word_order = carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order);
-  s->other_sum = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->other_sum);
-  s->other_square = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->other_square);
-  *weights = carve(c, ordered, sizeof **weights);
+  s->word_order = (cpb_word_order){
+      .words = carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order.words),
+      .other_sum = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_sum),
+      .other_square = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_square),
+      .room = carve(c, ordered, sizeof *s->word_order.room)};
   *factors = carve(c, d, sizeof **factors);
   *answers = carve(c, s->n, sizeof **answers);
 }
@@ -652,7 +593,7 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
                           cpb_seek_answer **answers, cpb_error *error) {
   enum { SPARE = 64 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
-  cpb_ranked *entries, *weights;
+  cpb_ranked *entries;
   float *factors;
   carver c = {0};
   s.groups = (s.n + COLS - 1) / COLS;
@@ -661,15 +602,15 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
   s.byte_filter.panel_count = s.groups;
   s.partial = wants_partial(&s);
   share_work(&s);
-  lay_out(&s, &c, &entries, &weights, &factors, answers);
+  lay_out(&s, &c, &entries, &factors, answers);
   c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &weights, &factors, answers);
+  lay_out(&s, &c, &entries, &factors, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_seekers(&s, entries);
   grid_queries(&s, factors);
-  if (s.partial) order_words(&s, weights);
+  if (s.partial) cpb_word_order_find(s.index, s.codes, s.bands[0].step, &s.word_order);
   if (question->limits != NULL) set_limits(&s);
   status = look_at_all(&s, error);
   if (status == CPB_OK) put_in_order(&s, *answers);
