@@ -2,7 +2,10 @@
  * fastest copy of the same bytes, also on AVX2 where the machine has more; whitened maps as a fraction of the multiply-adds it
  * can do; gradients of a layer.
  *
- *   build/bench/bench_embed [MiB of input and output, default 256] [rounds of a pass, default 5] [passes, default 8] */
+ *   build/bench/bench_embed [MiB of input and output] [rounds of a pass] [passes]
+ *
+ * What is read and written is four times as large as the largest cache, 256 MiB at least: of less, a part stays in the cache,
+ * and a copy of it is not limited by memory. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdbool.h>
@@ -122,11 +125,25 @@ static size_t rows_in(size_t d, types of, size_t bytes) {
   return bytes / (d * cpb_dtype_size(of.in) + (d + 1) * cpb_dtype_size(of.out)) / 64 * 64 + 64;
 }
 
+/* Rows and results stay from one measurement to the next: clearing new memory takes as long as measuring. */
+static void *keep_room(size_t which, size_t bytes) {
+  static struct {
+    void *memory;
+    size_t bytes;
+  } rooms[5];
+  if (rooms[which].bytes < bytes) {
+    if (rooms[which].bytes > 0) bench_release(rooms[which].memory, rooms[which].bytes);
+    rooms[which].memory = bench_memory(bytes);
+    rooms[which].bytes = bytes;
+  }
+  return rooms[which].memory;
+}
+
 static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec *exec, seconds *best) {
   size_t in_size = cpb_dtype_size(of.in), out_size = cpb_dtype_size(of.out), n = rows_in(d, of, bytes);
   size_t in_room = n * (d + 1) * in_size, out_room = n * (d + 1) * out_size;
-  void *x = bench_memory(in_room), *y = bench_memory(in_room), *z = bench_memory(out_room);
-  void *from = bench_memory(in_room), *to = bench_memory(out_room);
+  void *x = keep_room(0, in_room), *y = keep_room(1, in_room), *from = keep_room(2, in_room);
+  void *z = keep_room(3, out_room), *to = keep_room(4, out_room);
   fill(x, of.in, n * d);
   double *center = bench_memory(d * sizeof *center);
   for (size_t i = 0; i < d; i++) center[i] = (double)(float)(0.3 * sin((double)i)); /* as fit writes it */
@@ -154,8 +171,7 @@ static void measure(size_t d, types of, size_t bytes, int rounds, const cpb_exec
     if (real) keep_pairs(rivals, best);
   }
   for (int i = 0; i < 2; i++) cpb_map_free(maps[i]);
-  bench_release(x, in_room), bench_release(y, in_room), bench_release(z, out_room);
-  bench_release(from, in_room), bench_release(to, out_room), bench_release(center, d * sizeof *center);
+  bench_release(center, d * sizeof *center);
 }
 
 static void print_head(types of, const char *what, size_t threads) {
@@ -368,9 +384,22 @@ static void pass(size_t bytes, int rounds, const cpb_exec *exec, const char *own
     measure_whitened(whitened_dims[k], rounds, &best->whitened[k]);
 }
 
+/* Passes of about half an hour, two at least. */
+enum { CACHES = 4, MIB_LEAST = 256, ROUNDS = 4, PASSES_LEAST = 2, MIB_OF_PASSES = 2048 };
+
+static size_t default_mib(void) {
+  size_t mib = CACHES * (bench_cache_bytes() >> 20);
+  return mib > MIB_LEAST ? mib : MIB_LEAST;
+}
+
+static int default_passes(size_t mib) {
+  size_t passes = MIB_OF_PASSES / mib;
+  return (int)(passes > PASSES_LEAST ? passes : PASSES_LEAST);
+}
+
 int main(int argc, char **argv) {
-  size_t bytes = (argc > 1 ? (size_t)atoi(argv[1]) : 256) << 20;
-  int rounds = argc > 2 ? atoi(argv[2]) : 5, passes = argc > 3 ? atoi(argv[3]) : 8;
+  size_t mib = argc > 1 && atoi(argv[1]) > 0 ? (size_t)atoi(argv[1]) : default_mib(), bytes = mib << 20;
+  int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS, passes = argc > 3 ? atoi(argv[3]) : default_passes(mib);
   static results best;
   const char *asked = getenv("CPB_ISA");
   char *own = asked == NULL ? NULL : strdup(asked); /* the environment will be changed */
@@ -381,6 +410,8 @@ int main(int argc, char **argv) {
     pass(bytes, rounds, cpb_pool_exec(pool), own, &best);
   }
   bench_print_machine();
+  printf("# %zu MiB of input and output, the largest cache has %zu MiB; the best of %d rounds\n", mib,
+         bench_cache_bytes() >> 20, rounds * passes);
   printf(
       "# fraction of a non-temporal copy that reads and writes as many bytes (1.00 = as fast as copying)\n");
   printf("# of bare: rows per second about a centre beside the same map without it; rows, of f32's: beside "

@@ -46,6 +46,16 @@ void bench_print_machine(void) {
          cpb_isa_name(), cpb_version(), __VERSION__, getenv("BENCH_CPU") != NULL ? ", CPU time" : "");
 }
 
+size_t bench_cache_bytes(void) {
+  long most = 0;
+#ifdef _SC_LEVEL4_CACHE_SIZE
+  const int levels[] = {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL4_CACHE_SIZE};
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+    if (sysconf(levels[i]) > most) most = sysconf(levels[i]);
+#endif
+  return (size_t)most;
+}
+
 void *bench_memory(size_t bytes) {
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {

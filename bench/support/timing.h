@@ -21,6 +21,9 @@ void bench_rounds(bench_rival *rivals, size_t count, int rounds);
 /* One line: processor, cores, instruction set, compiler. */
 void bench_print_machine(void);
 
+/* Of the largest cache of this machine, 0 where the system does not say. */
+size_t bench_cache_bytes(void);
+
 /* Zeroed memory on huge pages where the system has them, touched; exits when there is none. */
 void *bench_memory(size_t bytes);
 void bench_release(void *memory, size_t bytes);
