@@ -39,14 +39,15 @@ static const law laws[] = {
      "ABID = n^2 / |Y^T Y|_F^2 for unit rows Y;  of S(x) = (h u, z), u = x/|x|:\n"
      "F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum h z u|^2 + (sum z^2)^2,  dh/dlog s = -h z,  dz/dlog s = "
      "h^2",
-     "include/capball/advanced/abid.h", "src/scale/t9_abid.c", "tests/law/t9_abid.c"},
+     "include/capball/advanced/abid.h", "src/scale/t9_abid.c src/scale/weighted.c src/recommend/choice.c",
+     "tests/law/t9_abid.c"},
     {"T10", "the smallest enclosing ball",
      "R^2 = min_c max |x-c|^2 = max { sum a|x|^2 - |sum a x|^2 : a >= 0, sum a = 1 }",
      "include/capball/ball.h", "src/learn/t10_enclosing_ball.c", "tests/law/t10_enclosing_ball.c"},
     {"T11", "SVDD: a ball with a soft margin",
      "min R^2 + C sum max(0, |x-c|^2 - R^2),  C = 1/(nu n)\n"
      "= max { sum a|x|^2 - |sum a x|^2 : 0 <= a <= C, sum a = 1 }",
-     "include/capball/ball.h", "src/learn/t11_svdd.c", "tests/law/t11_svdd.c"},
+     "include/capball/ball.h", "src/learn/t11_svdd.c src/learn/t11_kernel_svdd.c", "tests/law/t11_svdd.c"},
     {"T12", "the embedding as a layer: gradients",
      "gx = lambda(g' - k x),  lambda = 2s/(|x|^2+s^2),  k = 2(<x,g'>+s g0)/(|x|^2+s^2)",
      "include/capball/advanced/laws.h", "src/geometry/layer_row.h src/geometry/t12_layer.c",
@@ -54,7 +55,9 @@ static const law laws[] = {
     {"T13", "search: Euclidean queries for an inner-product engine, and exact search",
      "|x-q| <= r  <=>  <p,y> >= b,   |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0)\n"
      "exact: rows outside a bound on |x-q|^2 from rounded rows are excluded, the others measured in double",
-     "include/capball/query.h include/capball/search.h", "src/proof/t13_query.c src/search/t13_search.c",
+     "include/capball/query.h include/capball/search.h",
+     "src/search/t13_search.c src/proof/t13_query.c src/proof/t13_certificate.c src/proof/t13_transform.c "
+     "src/recommend/t13_ceiling.c",
      "tests/law/t13_query.c tests/law/t13_search.c"},
     {"T14", "sketches: short codes, and distances estimated from them",
      "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"

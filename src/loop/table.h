@@ -60,13 +60,13 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
-/* One line of the plan of an instruction set: which function serves rows of these sets of types and these lengths.
- *   blocks            sixteen rows at a time
+/*   blocks            sixteen rows at a time
  *   ranges            several ranges of rows in lockstep */
 typedef struct cpb_rows_walk {
   const char *name, *file; /* file: of src/loop */
 } cpb_rows_walk;
 
+/* One line of the plan of an instruction set: which function serves rows of these sets of types and these lengths. */
 typedef struct cpb_rows_rule {
   const cpb_rows_walk *walk;      /* NULL: the end of the plan */
   unsigned in, out;               /* sets of types, bit 1 << type */

@@ -1,4 +1,4 @@
-/* Hit lists: sorting, and merging the lists of several parts of a base. */
+/* Queries as doubles, in order of reach; hit lists: sorting, and merging the lists of several parts of a base. */
 #include "search/query_numbers.h"
 
 #include <stdlib.h>

@@ -255,7 +255,7 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   return outcome(search, error);
 }
 
-/* Rows are measured at the end, when thresholds are highest and the fewest rows remain. */
+/* Rows are measured at the end, when bounds are tightest and the fewest rows remain. */
 static cpb_status look_at_all(cpb_search *search, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
   for (size_t first = 0; status == CPB_OK && first < search->fed.rows; first += search->block_count) {
