@@ -282,10 +282,14 @@ static look look_of(seek *s, size_t part, const band *of, size_t block) {
                 .block_slot = block * CPB_INDEX_BLOCK};
 }
 
-/* Rows that always pass, which are the last ones, and columns without a row have no thresholds that exclude them. */
+/* Rows that always pass, which are the last ones, and columns without a row have no thresholds that exclude them; the
+ * largest thresholds are less than a partial scan assumes. */
 static cpb_partial *partial_of(const look *l, cpb_partial *partial) {
   if (partial == NULL || l->run.count < CPB_INDEX_PANEL) return NULL;
   if (!cpb_codes_can_exclude(l->block->term[l->run.first + CPB_INDEX_PANEL - 1])) return NULL;
+  bool limited = false;
+  for (size_t j = 0; j < CPB_INDEX_PANEL; j++) limited |= l->threshold[j] >= CPB_RISE_MOST;
+  if (limited) return NULL;
   partial->per_square = l->run.step / (2 * l->of->step) * (1 - 0x1p-19); /* thresholds are rounded */
   return partial;
 }

@@ -135,9 +135,10 @@ void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t ru
 /* The bound of rows whose value, measured in double, is at least as near as `value`. */
 double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value);
 
-/* What a row adds to its sums for a panel of 1/step `per_step`; too high, never too low. */
+/* What a row adds to its sums for a panel of 1/step `per_step`; too high, never too low, and not below -CPB_RISE_MOST. */
+enum { CPB_RISE_MOST = 1 << 28 };
 static inline int32_t cpb_byte_filter_rise(float part, float per_step) {
-  const float most = 0x1p28f;
+  const float most = CPB_RISE_MOST;
   float rise = part * per_step;
   rise += fabsf(rise) * 0x1p-21f + 1;
   rise = rise > -most ? rise : -most;

@@ -133,7 +133,41 @@ static void answers_are_those_of_knn(void **state) {
   cpb_pool_free(pool);
 }
 
+/* Rows and their opposites, whose centre is 0, and queries close to it: products of codes are far from deciding, and
+ * thresholds end at CPB_RISE_MOST. */
+static void queries_near_the_centre(void **state) {
+  (void)state;
+  enum { PAIRS = 160, LONG = 6000, FEW = 4 };
+  static float x[2 * PAIRS * LONG], q[FEW * LONG];
+  cpb_hit wanted[FEW * K], found[K];
+  test_rng rng = {23};
+  for (size_t i = 0; i < PAIRS; i++) {
+    double length = 1.3 + 0.03 * test_gauss(&rng);
+    for (size_t j = 0; j < LONG; j++) {
+      x[i * LONG + j] = (float)(test_below(&rng, 2) == 0 ? length : -length);
+      x[(PAIRS + i) * LONG + j] = -x[i * LONG + j];
+    }
+  }
+  for (size_t i = 0; i < FEW * LONG; i++) q[i] = (float)(1e-4 * test_gauss(&rng));
+  cpb_view rows = cpb_rows(x, CPB_F32, 2 * PAIRS, LONG), queries = cpb_rows(q, CPB_F32, FEW, LONG);
+  cpb_index_options options;
+  cpb_index *index;
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = LONG;
+  options.dtype = CPB_F32;
+  assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
+  assert_int_equal(cpb_index_add(index, rows, NULL, NULL, NULL), CPB_OK);
+  assert_int_equal(cpb_knn(rows, queries, K, CPB_L2, wanted, NULL, NULL), CPB_OK);
+  for (size_t i = 0; i < FEW; i++) {
+    assert_int_equal(cpb_index_search(index, cpb_view_slice(queries, i, 1), K, NULL, found, NULL, NULL, NULL),
+                     CPB_OK);
+    assert_memory_equal(found, wanted + i * K, sizeof found);
+  }
+  cpb_index_free(index);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_knn)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_knn),
+                                     cmocka_unit_test(queries_near_the_centre)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
