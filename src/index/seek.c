@@ -282,8 +282,8 @@ static look look_of(seek *s, size_t part, const band *of, size_t block) {
                 .block_slot = block * CPB_INDEX_BLOCK};
 }
 
-/* Rows that always pass, which are the last ones, and columns without a row have no thresholds that exclude them; the
- * largest thresholds are less than a partial scan assumes. */
+/* NULL for panels whose thresholds are not as cpb_partial requires: rows that always pass, which are the last ones, and columns
+ * without a row have no thresholds that exclude them, and those of CPB_RISE_MOST may be too low. */
 static cpb_partial *partial_of(const look *l, cpb_partial *partial) {
   if (partial == NULL || l->run.count < CPB_INDEX_PANEL) return NULL;
   if (!cpb_codes_can_exclude(l->block->term[l->run.first + CPB_INDEX_PANEL - 1])) return NULL;

@@ -60,7 +60,8 @@ typedef struct cpb_rows_job {
 
 typedef void cpb_rows_loop(const cpb_rows_job *job);
 
-/*   blocks            sixteen rows at a time
+/* A way to process rows:
+ *   blocks            sixteen rows at a time
  *   ranges            several ranges of rows in lockstep */
 typedef struct cpb_rows_walk {
   const char *name, *file; /* file: of src/loop */

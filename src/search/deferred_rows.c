@@ -74,7 +74,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
   double value;
   const double *q = search->queries + query_at(g, column) * search->float_filter.d;
   int fault = cpb_measure(search->float_filter.loops, search->float_filter.metric, search->fed, row, q,
-                          search->center, &value); /* products are about 0, as the centre is 0 then */
+                          search->center, &value); /* 0 but for l2, which does not need it */
   uint64_t id = search->ids != NULL ? search->ids[row] : search->first_id + row;
   g->measured++;
   if (fault != 0)
