@@ -45,12 +45,15 @@ static void must(cpb_status status) {
 static void make_file(size_t count) {
   static float rows[ROWS_MOST * D];
   static uint64_t ids[ROWS_MOST];
+  const char *names[D];
   cpb_index_options options;
   cpb_index *index;
   for (size_t i = 0; i < count * D; i++) rows[i] = (float)(i * 2654435761u % 1000) / 250 - 2;
   for (size_t i = 0; i < count; i++) ids[i] = 3 * i;
   cpb_index_options_init(&options, sizeof options);
   options.cols = D;
+  for (size_t k = 0; k < D; k++) names[k] = k % 4 == 0 ? "" : "column";
+  if (count == samples[0].rows) options.columns = names;
   must(cpb_index_new(&options, &index, NULL));
   must(cpb_index_add(index, cpb_rows(rows, CPB_F32, count, D), ids, NULL, NULL));
   must(cpb_index_save(index, path, NULL));

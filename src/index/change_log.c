@@ -119,21 +119,56 @@ static cpb_status apply(cpb_index *index, const record *r, const char *payload, 
   return cpb_index_apply(index, &change, NULL, error);
 }
 
+/* The whole record at the end of what was read, which is then passed; *payload is NULL if there is none. */
+static cpb_status next_record(const cpb_index *index, cpb_index_file *file, uint64_t size, record *r,
+                              char **payload, cpb_error *error) {
+  *payload = NULL;
+  if (size < file->end || size - file->end < sizeof *r || !cpb_read_at(file->fd, file->end, r, sizeof *r) ||
+      !is_record(index, file, r, size))
+    return CPB_OK;
+  uint64_t bytes = r->count * bytes_per_row(r, index->row_bytes);
+  char *read = malloc(bytes + 1);
+  if (read == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
+  if (!cpb_read_at(file->fd, file->end + sizeof *r, read, bytes) || !is_whole(r, read, index->row_bytes)) {
+    free(read);
+    return CPB_OK;
+  }
+  file->end = (file->end + sizeof *r + bytes + 7) / 8 * 8;
+  file->sequence++;
+  *payload = read;
+  return CPB_OK;
+}
+
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error) {
-  cpb_status status = CPB_OK;
   record r;
-  while (status == CPB_OK && size >= file->end && size - file->end >= sizeof r &&
-         cpb_read_at(file->fd, file->end, &r, sizeof r) && is_record(index, file, &r, size)) {
-    uint64_t bytes = r.count * bytes_per_row(&r, index->row_bytes);
-    char *payload = malloc(bytes + 1);
-    if (payload == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r.count);
-    bool whole = cpb_read_at(file->fd, file->end + sizeof r, payload, bytes) &&
-                 is_whole(&r, payload, index->row_bytes);
-    if (whole) status = apply(index, &r, payload, error);
+  char *payload;
+  cpb_status status = next_record(index, file, size, &r, &payload, error);
+  while (status == CPB_OK && payload != NULL) {
+    status = apply(index, &r, payload, error);
     free(payload);
-    if (!whole) break;
-    file->end = (file->end + sizeof r + bytes + 7) / 8 * 8;
-    file->sequence++;
+    if (status == CPB_OK) status = next_record(index, file, size, &r, &payload, error);
   }
   return status;
+}
+
+/* A writer may have appended records since the index was opened. */
+cpb_status cpb_log_check(const cpb_index *index, uint64_t size, cpb_error *error) {
+  static const record none;
+  cpb_index_file file = *index->file;
+  record r;
+  char *payload;
+  cpb_status status;
+  do {
+    status = next_record(index, &file, size, &r, &payload, error);
+    free(payload);
+  } while (status == CPB_OK && payload != NULL);
+  if (status != CPB_OK || size <= file.end) return status;
+  r = none;
+  uint64_t left = size - file.end;
+  if (cpb_read_at(file.fd, file.end, &r, left < sizeof r ? left : sizeof r) &&
+      memcmp(&r, &none, sizeof r) == 0)
+    return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file.path,
+                       "bytes %llu to %llu are no record of its log: an interrupted write, or damage",
+                       (unsigned long long)file.end, (unsigned long long)size - 1);
 }

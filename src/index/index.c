@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/rows.h"
 #include "core/sized.h"
@@ -33,6 +34,24 @@ void cpb_index_options_init(cpb_index_options *options, size_t size) {
 }
 
 /* ---- the object ---- */
+
+void cpb_index_lock_shared(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_rdlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+void cpb_index_lock_alone(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_wrlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
+
+cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error) {
+  return index->closed ? cpb_fail(error, CPB_WHY_CALL_ORDER, "index", "the index is closed") : CPB_OK;
+}
 
 static cpb_status check_options(const cpb_index_options *options, cpb_error *error) {
   if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
@@ -70,6 +89,7 @@ static void free_shared(cpb_index *index) {
 static bool fill(cpb_index *index, const cpb_index_options *options) {
   size_t d = options->cols;
   index->options = *options;
+  if (!cpb_column_names_copy(options->columns, d, &index->options.columns)) return false;
   index->row_bytes = d * cpb_dtype_size(options->dtype);
   index->bytes = d >= FEW_COLUMNS && d <= CPB_GRID_MOST;
   index->float_filter.loops = cpb_loops_here();
@@ -104,6 +124,7 @@ void cpb_index_free(cpb_index *index) {
   cpb_byte_filter_free(&index->byte_filter);
   free(index->center);
   free(index->center_f32);
+  cpb_column_names_free(index->options.columns);
   free_shared(index);
   free(index);
 }
@@ -313,6 +334,9 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   size_t before = index->slots, prepared = index->prepared;
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
+  if (ids == NULL && rows.rows > UINT64_MAX - index->next_id)
+    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
+                    (unsigned long long)index->next_id - 1);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
       !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
       !cpb_blocks_extend(index, rows.rows))
@@ -343,7 +367,8 @@ static cpb_status log_change(cpb_index *index, const cpb_index_change *change, c
 }
 
 static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
-  return index->file == NULL ? CPB_OK : index->file_calls->check_writable(index, error);
+  return index->file == NULL ? cpb_index_check_open(index, error)
+                             : index->file_calls->check_writable(index, error);
 }
 
 static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
@@ -435,9 +460,10 @@ static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_er
 
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                           cpb_error *error) {
-  cpb_status status = CPB_OK;
-  if (ids == NULL && count > 0) return cpb_fail_missing(error, "ids");
+  if ((ids == NULL || rows == NULL) && count > 0)
+    return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
   cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
     if (slot == CPB_NO_SLOT)
@@ -463,7 +489,8 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .bytes = index->bytes,
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
-                           .by_floats = atomic_load(&index->shared->by_floats)};
+                           .by_floats = atomic_load(&index->shared->by_floats),
+                           .columns = index->options.columns};
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }
@@ -517,4 +544,17 @@ cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *
   cpb_index_unlock(index);
   cpb_index_free(fresh);
   return status;
+}
+
+/* The rows and the file go to an empty index, which is freed. */
+cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
+  cpb_index *empty = NULL;
+  cpb_status status = cpb_index_new(&index->options, &empty, error);
+  if (status != CPB_OK) return status;
+  cpb_index_lock_alone(index);
+  exchange(index, empty);
+  index->closed = true;
+  cpb_index_unlock(index);
+  cpb_index_free(empty);
+  return CPB_OK;
 }

@@ -26,12 +26,24 @@ static void close_file(cpb_index_file *file) {
   free(file);
 }
 
+static bool has_name(const cpb_index_file *file, const char *path) {
+  struct stat own, named;
+  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+         own.st_dev == named.st_dev;
+}
+
 static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   const cpb_index_file *file = index->file;
-  if (file->writable && !file->broken) return CPB_OK;
+  if (!file->writable)
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
   if (file->broken)
     return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, file->path, "an earlier write failed: open it again");
-  return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
+  if (file->process != getpid())
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path,
+                         "only the process that opened the index for writing can change it");
+  if (has_name(file, file->path)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path,
+                       "the file was replaced or removed after it was opened");
 }
 
 static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
@@ -92,6 +104,11 @@ static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l
   }
 }
 
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
+
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
+                                                close_file};
+
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
   file->mapped = file->end = l->log_at;
   void *map = mmap(NULL, file->mapped, PROT_READ, MAP_SHARED, file->fd, 0);
@@ -123,45 +140,36 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
 }
 
-static bool has_name(const cpb_index_file *file, const char *path) {
-  struct stat own, named;
-  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-         own.st_dev == named.st_dev;
-}
-
-/* One writer: the holder of the lock on the file that has the name. */
+/* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
-  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0 || !has_name(file, file->path))
-    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "another program is writing to it");
+  char *path = realpath(file->path, NULL);
+  if (path == NULL || flock(file->fd, LOCK_EX | LOCK_NB) != 0 || !has_name(file, path)) {
+    free(path);
+    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing");
+  }
+  free(file->path);
+  file->path = path;
   return CPB_OK;
 }
 
-static cpb_status open_file(const char *path, bool writable, cpb_index_file *file, cpb_error *error) {
-  file->fd = -1;
-  file->path = strdup(path);
-  file->writable = writable;
-  if (file->path == NULL) return cpb_fail_memory(error, "a name");
-  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (file->fd < 0) return cpb_file_fail_errno(error, path, "open");
-  return writable ? lock_file(file, error) : CPB_OK;
+static cpb_index_file *new_file(const char *path, bool writable, int fd) {
+  cpb_index_file *file = calloc(1, sizeof *file);
+  char *own = strdup(path);
+  if (file == NULL || own == NULL) {
+    free(file);
+    free(own);
+    return NULL;
+  }
+  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = getpid()};
+  return file;
 }
 
-static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
-
-static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
-                                                close_file};
-
-cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
-  *index = NULL;
-  if (path == NULL) return cpb_fail_missing(error, "path");
-  cpb_status status = cpb_index_check_machine(path, error);
-  cpb_index_file *file = calloc(1, sizeof *file);
-  if (status == CPB_OK && file == NULL) status = cpb_fail_memory(error, "an index");
-  if (status == CPB_OK) status = open_file(path, writable, file, error);
+/* Takes the file, also on failure. */
+static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *error) {
   cpb_index *made = NULL;
-  if (status == CPB_OK) status = load(file, &made, error);
-  if (status == CPB_OK && writable && ftruncate(file->fd, (off_t)file->end) != 0)
-    status = cpb_file_fail_errno(error, path, "write");
+  cpb_status status = load(file, &made, error);
+  if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
+    status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {
     cpb_index_free(made);
     close_file(file);
@@ -173,12 +181,33 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   return CPB_OK;
 }
 
-/* The old file has lost its name: what is written to it would be lost. */
+cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
+  *index = NULL;
+  if (path == NULL) return cpb_fail_missing(error, "path");
+  cpb_status status = cpb_index_check_machine(path, error);
+  if (status != CPB_OK) return status;
+  cpb_index_file *file = new_file(path, writable, -1);
+  if (file == NULL) return cpb_fail_memory(error, "an index");
+  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (file->fd < 0)
+    status = cpb_file_fail_errno(error, path, "open");
+  else if (writable)
+    status = lock_file(file, error);
+  if (status == CPB_OK) return open_from(file, index, error);
+  close_file(file);
+  return status;
+}
+
+/* The old file has lost its name then: what is written to it would be lost. */
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error) {
-  cpb_status status = cpb_index_write_snapshot(index, index->file->path, error);
+  int fd = index->file->fd;
+  cpb_status status = cpb_index_write_snapshot(index, index->file->path, &fd, error);
   if (status != CPB_OK) return status;
   index->file->broken = true;
-  return cpb_index_open(index->file->path, true, fresh, error);
+  cpb_index_file *file = new_file(index->file->path, true, fd);
+  if (file != NULL) return open_from(file, fresh, error);
+  close(fd);
+  return cpb_fail_memory(error, "an index");
 }
 
 /* ---- checking ---- */
@@ -225,12 +254,14 @@ static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, c
   uint64_t size;
   cpb_status status = read_head(index->file, &described, &l, &size, error);
   cpb_index_free(described);
-  return status == CPB_OK ? check_parts(index, &l, exec, error) : status;
+  if (status == CPB_OK) status = check_parts(index, &l, exec, error);
+  return status == CPB_OK ? cpb_log_check(index, size, error) : status;
 }
 
 cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index_lock_shared(index);
-  cpb_status status = index->file == NULL ? CPB_OK : check_snapshot(index, exec, error);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (index->file != NULL) status = check_snapshot(index, exec, error);
   cpb_index_unlock(index);
   return status;
 }
@@ -238,16 +269,22 @@ cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_err
 /* ---- saving ---- */
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
-  cpb_status status = CPB_OK;
   cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (status != CPB_OK) {
+    cpb_index_unlock(index);
+    return status;
+  }
   if (path != NULL && index->file != NULL && has_name(index->file, path))
     status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
                            "the index was opened from this file: compact it to rewrite the file");
   else if (path != NULL)
-    status = cpb_index_write_snapshot(index, path, error);
+    status = cpb_index_write_snapshot(index, path, NULL, error);
   else if (index->file == NULL)
     status = cpb_fail_missing(error, "path");
-  else if (fdatasync(index->file->fd) != 0)
+  else if (index->file->writable)
+    status = check_writable(index, error);
+  if (status == CPB_OK && path == NULL && fdatasync(index->file->fd) != 0)
     status = cpb_file_fail_errno(error, index->file->path, "write");
   cpb_index_unlock(index);
   return status;

@@ -2,20 +2,25 @@
 #ifndef CPB_INDEX_INDEX_FILE_H
 #define CPB_INDEX_INDEX_FILE_H
 
+#include <sys/types.h>
+
 #include "index/change.h"
 
 struct cpb_index_file {
   char *path;
   int fd;
   bool writable, broken; /* broken: a failed write could not be undone */
+  pid_t process;         /* that opened it: a child shares its lock, but not the end of its log */
   void *map;             /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */
 };
 typedef struct cpb_index_file cpb_index_file;
 
-/* Writes live rows, their codes and ids to a new file, which replaces `path` atomically. */
-cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cpb_error *error);
+/* Writes live rows, their codes and ids to a new file, which replaces `path` atomically, unless an index is open for
+ * writing from there.
+ *   own   NULL: as above. The writer's descriptor of `path`, which is replaced by one of the new file, locked likewise */
+cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, int *own, cpb_error *error);
 
 /* ---- the log ---- */
 
@@ -25,5 +30,8 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
 /* Applies all whole records from file->end on, within a file of `size` bytes. What follows them was being written when
  * its writer ended. */
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error);
+
+/* EFORMAT if what follows the last whole record is not the beginning of a write without its head. */
+cpb_status cpb_log_check(const cpb_index *index, uint64_t size, cpb_error *error);
 
 #endif

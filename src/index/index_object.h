@@ -84,23 +84,17 @@ struct cpb_index {
   cpb_id_map ids;
   struct cpb_coder *coder; /* cached for the next call that adds rows */
 
+  bool closed;
   struct cpb_index_file *file; /* it was opened from; NULL: it exists in memory only */
   const cpb_index_file_calls *file_calls;
 };
 
-static inline void cpb_index_lock_shared(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->turn);
-  pthread_rwlock_rdlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->turn);
-}
+/* EINVAL after cpb_index_close; call it with the lock held. */
+cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error);
 
-static inline void cpb_index_lock_alone(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->turn);
-  pthread_rwlock_wrlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->turn);
-}
-
-static inline void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
+void cpb_index_lock_shared(const cpb_index *index);
+void cpb_index_lock_alone(const cpb_index *index);
+void cpb_index_unlock(const cpb_index *index);
 
 static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {
   return index->gone[slot / 64] >> slot % 64 & 1;

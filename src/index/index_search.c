@@ -267,7 +267,8 @@ static cpb_status search(cpb_seek_question *asked, const receiver *to, cpb_error
   cpb_index_lock_shared(index);
   size_t live = index->slots - index->removed;
   if (asked->k > live && live > 0) asked->k = live;
-  status = search_locked(asked, to, error);
+  status = cpb_index_check_open(index, error);
+  if (status == CPB_OK) status = search_locked(asked, to, error);
   cpb_index_unlock(index);
   if (status == CPB_OK) atomic_fetch_add(&index->shared->queries, asked->queries.rows);
   return status;
@@ -277,6 +278,7 @@ cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                             const cpb_index_filter *filter, cpb_hit *hits, size_t *counts,
                             const cpb_exec *exec, cpb_error *error) {
   if (k == 0) return cpb_fail_count(error, "k", k, "k must be at least 1");
+  if (hits == NULL) return cpb_fail_missing(error, "hits");
   receiver to = {.hits = hits, .counts = counts, .k = k};
   cpb_seek_question asked = {.index = index, .queries = queries, .k = k, .filter = filter, .exec = exec};
   return search(&asked, &to, error);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/column_names.h"
 #include "core/fail.h"
 #include "core/state_bytes.h"
 #include "index/blocks_of_rows.h"
@@ -79,11 +80,22 @@ cpb_file_part cpb_index_layout_part(const cpb_index *index, const cpb_index_layo
                          part + 1 < segments ? segment_at(index, l, part + 1) : l->ids_at};
 }
 
-static uint64_t head_bytes(size_t d) { return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + d * 16 + 8; }
+/* With a zero after each; 0: there are none. */
+static size_t names_bytes(const cpb_index *index) {
+  const char *const *names = index->options.columns;
+  size_t bytes = 0;
+  for (size_t k = 0; names != NULL && k < index->options.cols; k++) bytes += strlen(names[k]) + 1;
+  return bytes;
+}
+
+static uint64_t head_bytes(const cpb_index *index) {
+  size_t names = names_bytes(index);
+  return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 16 + (names > 0 ? 8 + names : 0) + 8;
+}
 
 cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind) {
   cpb_index_layout l = {.slots = slots, .next_id = index->next_id, .ids_kind = ids_kind};
-  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head_bytes(index->options.cols));
+  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head_bytes(index));
   if (slots > 0) {
     size_t last = (size_t)blocks_of(&l) - 1;
     l.ids_at = whole_pages(cpb_index_layout_rows(index, &l, last) +
@@ -136,10 +148,20 @@ cpb_status cpb_page_sum_of(int fd, const char *path, cpb_file_part part, cpb_pag
 
 /* ---- the head ---- */
 
+enum { HAS_CODES = 1, HAS_NAMES = 2 };
+
 typedef struct head {
   const cpb_index *index;
   const cpb_index_layout *l;
 } head;
+
+static void put_names(cpb_state *s, const cpb_index *index) {
+  const char *const *names = index->options.columns;
+  if (names == NULL) return;
+  cpb_state_size(s, names_bytes(index));
+  for (size_t k = 0; k < index->options.cols; k++)
+    for (size_t i = 0; i <= strlen(names[k]); i++) cpb_state_number(s, (unsigned char)names[k][i], 1);
+}
 
 static void put_head(cpb_state *s, void **object) {
   const head *h = *object;
@@ -148,7 +170,8 @@ static void put_head(cpb_state *s, void **object) {
   const uint64_t numbers[] = {index->options.cols,
                               (uint64_t)index->options.dtype,
                               (uint64_t)index->options.metric,
-                              index->bytes,
+                              (index->bytes ? HAS_CODES : 0) |
+                                  (index->options.columns != NULL ? HAS_NAMES : 0),
                               l->slots,
                               l->next_id,
                               l->ids_kind,
@@ -165,6 +188,7 @@ static void put_head(cpb_state *s, void **object) {
   cpb_state_double(s, index->byte_filter.usual_reach);
   cpb_state_doubles(s, index->center, index->options.cols);
   for (size_t k = 0; k < index->options.cols; k++) cpb_state_double(s, (double)index->byte_filter.center[k]);
+  put_names(s, index);
   cpb_state_end(s);
 }
 
@@ -202,13 +226,32 @@ static void get_centers(cpb_state *from, cpb_index *index) {
   cpb_byte_filter_restore(&index->byte_filter, (cpb_byte_filter_kind)kind, reach);
 }
 
+static void get_names(cpb_state *from, cpb_index *index) {
+  size_t bytes = cpb_state_count(from, 0, 1), d = index->options.cols, count = 0;
+  const char *text = (const char *)from->from;
+  const char **names = calloc(d, sizeof *names);
+  if (names == NULL) cpb_state_no_memory(from, "names of columns", d);
+  for (size_t at = 0; names != NULL && at < bytes && count < d; at += strnlen(text + at, bytes - at) + 1)
+    names[count++] = text + at;
+  if (from->status == CPB_OK &&
+      (count < d || text[bytes - 1] != 0 || names[d - 1] + strlen(names[d - 1]) + 1 != text + bytes))
+    cpb_state_refuse(from, "the names of its columns are damaged");
+  if (from->status == CPB_OK) {
+    from->from += bytes;
+    from->left -= bytes;
+    if (!cpb_column_names_copy(names, d, &index->options.columns))
+      cpb_state_no_memory(from, "names of columns", d);
+  }
+  free(names);
+}
+
 static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout *l, cpb_error *error) {
   cpb_index_options options;
   cpb_index_options_init(&options, sizeof options);
   cpb_state_begin(from, &head_kind);
   options.cols = cpb_state_size(from, 0);
   uint64_t dtype = cpb_state_number(from, 0, 8), metric = cpb_state_number(from, 0, 8),
-           bytes = cpb_state_number(from, 0, 8);
+           has = cpb_state_number(from, 0, 8);
   if (from->status != CPB_OK) return from->status;
   if (options.cols == 0 || dtype > CPB_I8 || metric >= CPB_METRICS || from->left / 16 < options.cols)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, from->name, "its header is not that of an index");
@@ -216,11 +259,13 @@ static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout 
   options.metric = (cpb_metric)metric;
   cpb_status status = cpb_index_new(&options, index, error);
   if (status != CPB_OK) return status;
-  if (bytes != (*index)->bytes) cpb_state_refuse(from, "this version does not read its codes");
+  if ((has & ~(uint64_t)HAS_NAMES) != ((*index)->bytes ? HAS_CODES : 0))
+    cpb_state_refuse(from, "this version does not read its codes");
   uint64_t *numbers[] = {&l->slots,  &l->next_id, &l->ids_kind, &l->blocks_at,
                          &l->ids_at, &l->sums_at, &l->log_at,   &l->sums_checksum};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = cpb_state_number(from, 0, 8);
   get_centers(from, *index);
+  if ((has & HAS_NAMES) != 0) get_names(from, *index);
   cpb_state_end(from);
   return from->status;
 }

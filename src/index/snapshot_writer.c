@@ -1,8 +1,10 @@
 #define _DEFAULT_SOURCE
 #include "index/snapshot_writer.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fail.h"
 #include "core/state_bytes.h"
@@ -13,12 +15,12 @@
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
-cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, cpb_error *error) {
+cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, bool own, cpb_error *error) {
   cpb_status status = cpb_index_check_machine(path, error);
   if (status == CPB_OK) status = cpb_whole_open(path, &w->file, error);
   if (status == CPB_OK && w->file.stream)
     status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path, "an index can only be written to a regular file");
-  return status;
+  return status == CPB_OK && !own ? cpb_whole_keep(&w->file, error) : status;
 }
 
 void cpb_snapshot_close(cpb_snapshot_writer *w) {
@@ -165,13 +167,20 @@ static cpb_ids_kind ids_kind(const cpb_index *index) {
   return !rising ? CPB_IDS_ANY : numbers ? CPB_IDS_NUMBERS : CPB_IDS_RISING;
 }
 
-cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, cpb_error *error) {
+cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, int *own, cpb_error *error) {
   cpb_snapshot_writer w = {.index = index,
                            .l = cpb_index_layout_of(index, index->slots - index->removed, ids_kind(index))};
-  cpb_status status = cpb_snapshot_open(&w, path, error);
+  int made = -1;
+  cpb_status status = cpb_snapshot_open(&w, path, own != NULL, error);
   if (status == CPB_OK) status = index->removed > 0 ? write_live(&w, error) : write_all(&w, error);
   if (status == CPB_OK) status = write_ids(&w, error);
+  if (status == CPB_OK && own != NULL && (made = fcntl(w.file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+    status = cpb_file_fail_errno(error, path, "write");
   if (status == CPB_OK) status = cpb_snapshot_commit(&w, error);
   cpb_snapshot_close(&w);
+  if (status == CPB_OK && own != NULL)
+    *own = made;
+  else if (made >= 0)
+    close(made);
   return status;
 }

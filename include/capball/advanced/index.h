@@ -30,6 +30,7 @@ typedef struct cpb_index_options {
   cpb_metric metric;
   bool
       borrow; /* do not copy added rows: they must stay valid and unchanged until the index is freed or compacted */
+  const char *const *columns; /* names of the columns, for callers; stored in files. NULL: none */
 } cpb_index_options;
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
@@ -39,8 +40,9 @@ CPB_API void cpb_index_free(cpb_index *index);
 
 /** Adds rows; all of them or, on failure, none.
  *  rows   n >= 0 rows with the index's columns and dtype; copied unless the index borrows them
- *  ids    n, distinct and not in the index; NULL: consecutive numbers after the largest id, or from 0
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use. */
+ *  ids    n, distinct, not in the index, below UINT64_MAX; NULL: consecutive numbers after the largest id ever used, or
+ *         from 0
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use; no ids are left. */
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
@@ -56,8 +58,8 @@ CPB_CALL cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uin
 typedef struct cpb_index_filter {
   size_t size; /* sizeof(cpb_index_filter) */
 
-  /** Whether query number `query` may find the row of an id; called from any of the call's threads, and for few rows
-   *  only: those that could be answers. It must not call functions of the index. */
+  /** Whether query number `query` may find the row of an id; called from any of the call's threads. If rows have codes,
+   *  only for the few that could be answers; otherwise for all. It must not call functions of the index. */
   bool (*allow)(void *context, size_t query, uint64_t id);
   void *context;
 
@@ -111,6 +113,7 @@ typedef struct cpb_index_report {
   uint64_t queries;    /* answered */
   uint64_t measured;   /* rows that were read for them, to compute values in double */
   uint64_t by_floats;  /* queries answered in floats because codes could not separate their nearest rows */
+  const char *const *columns; /* names of the columns, the index's; NULL: none */
 } cpb_index_report;
 
 /** Fills *report up to report->size, which the caller has set. */
@@ -118,11 +121,12 @@ CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report
 
 /** Writes rows, codes and ids to a file, atomically; for the format see docs/index-format.md. The index remains in memory,
  *  or in the file it was opened from.
- *  path   NULL: for an index opened from a file, all changes so far are on disk when the call returns */
+ *  path   NULL: for an index opened from a file, all changes so far are on disk when the call returns
+ *  EIO: an index is open for writing from that file. */
 CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
 
 /** Writes the index of all rows of a source to a file, as cpb_index_save would, with a block of rows in memory at a
- *  time. Ids are the numbers of the rows, and the dtype is the source's. EROW: error->row counts from its first row. */
+ *  time. Ids are the numbers of the rows; dtype and names of columns are the source's. EROW: error->row counts from its first row. */
 CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const char *path,
                                     const cpb_exec *exec, cpb_error *error);
 
@@ -131,12 +135,19 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
  *             readers see the state at the time they opened it. If the process ends, the state is that before or after
  *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was
- *             written or compacted are held in memory.
+ *             written or compacted are held in memory. After a fork only the parent can change the index; EIO for
+ *             changes after the file was renamed or replaced by others.
+ *  The file must not be overwritten in place: access to pages that are then missing raises SIGBUS.
  *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
 
-/** Verifies the checksums of the file that the index was opened from, by reading all of its snapshot; opening verifies the
- *  header and the log only. An index in memory is always valid.
+/** Frees the rows of an index, closes its file and gives up writing to it, when no other call is at work, for callers who
+ *  cannot know whether others still have the pointer: every later call is EINVAL, except cpb_index_describe, which
+ *  reports no rows, and cpb_index_free. Does not sync. */
+CPB_CALL cpb_status cpb_index_close(cpb_index *index, cpb_error *error);
+
+/** Verifies the checksums of the file that the index was opened from, by reading all of it; opening verifies the header,
+ *  and takes the log up to the first record that is damaged or unfinished. An index in memory is always valid.
  *  EFORMAT: the file is damaged; the message names the bytes. */
 CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error);
 

@@ -1,0 +1,119 @@
+/* Calls of an index that must be refused: nothing changes, and the error names the argument. */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "capball/advanced/index.h"
+#include "capball/capball.h"
+#include "support/scratch.h"
+
+enum { D = 2 };
+
+static const float point[D] = {3, 4};
+static const cpb_view one = {point, CPB_F32, 1, D, D};
+
+static cpb_index *empty(void) {
+  cpb_index_options options;
+  cpb_index *index;
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = D;
+  assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
+  return index;
+}
+
+static uint64_t count_of(const cpb_index *index) {
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  return report.rows;
+}
+
+/* The largest id is reserved, and no id follows the one before it. */
+static void ids_end(void **state) {
+  (void)state;
+  const uint64_t reserved = UINT64_MAX, last = UINT64_MAX - 1;
+  cpb_error error;
+  cpb_index *index = empty();
+  assert_int_equal(cpb_index_add(index, one, &reserved, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_add(index, one, &last, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_add(index, one, NULL, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "no ids are left after 18446744073709551614"));
+  assert_int_equal(cpb_index_add(index, one, &(uint64_t){7}, NULL, &error), CPB_OK);
+  assert_true(count_of(index) == 2);
+  cpb_index_free(index);
+}
+
+static void arguments_that_are_missing(void **state) {
+  (void)state;
+  cpb_error error;
+  cpb_index *index = empty();
+  assert_int_equal(cpb_index_add(index, one, NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_search(index, one, 1, NULL, NULL, NULL, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "hits"));
+  assert_int_equal(cpb_index_rows(index, &(uint64_t){0}, 1, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "rows"));
+  assert_int_equal(cpb_index_remove(index, NULL, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_save(index, NULL, &error), CPB_EINVAL);
+  assert_true(count_of(index) == 1);
+  cpb_index_free(index);
+}
+
+static void a_closed_index(void **state) {
+  (void)state;
+  cpb_error error;
+  cpb_hit hit;
+  float row[D];
+  const char *path = scratch_path("index");
+  cpb_index *index = empty(), *writer, *next;
+  assert_int_equal(cpb_index_add(index, one, NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_save(index, path, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &next, &error), CPB_EIO);
+  assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_close(writer, &error), CPB_OK);
+  assert_int_equal(cpb_index_close(writer, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &next, &error), CPB_OK);
+  assert_true(count_of(next) == 2 && count_of(writer) == 0);
+  assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "the index is closed"));
+  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_search(writer, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_rows(writer, &(uint64_t){0}, 1, row, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_save(writer, path, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_compact(writer, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_check(writer, NULL, &error), CPB_EINVAL);
+  cpb_index_free(index);
+  cpb_index_free(writer);
+  cpb_index_free(next);
+}
+
+/* They are stored, and the index has a copy. */
+static void names_of_columns(void **state) {
+  (void)state;
+  char first[] = "width", *names[D] = {first, ""};
+  const char *path = scratch_path("index");
+  cpb_index *index;
+  cpb_index_options options;
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = D;
+  options.columns = (const char *const *)names;
+  assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
+  first[0] = 'x';
+  assert_int_equal(cpb_index_add(index, one, NULL, NULL, NULL), CPB_OK);
+  assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
+  cpb_index_free(index);
+  assert_int_equal(cpb_index_open(path, true, &index, NULL), CPB_OK);
+  assert_int_equal(cpb_index_remove(index, &(uint64_t){0}, 1, NULL), CPB_OK);
+  assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
+  cpb_index_describe(index, &report);
+  assert_true(report.rows == 0);
+  assert_string_equal(report.columns[0], "width");
+  assert_string_equal(report.columns[1], "");
+  cpb_index_free(index);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ids_end), cmocka_unit_test(arguments_that_are_missing),
+                                     cmocka_unit_test(a_closed_index), cmocka_unit_test(names_of_columns)};
+  return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}
