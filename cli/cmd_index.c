@@ -1,6 +1,8 @@
 /* An index in a file: build, change, check and search it. */
 #include "capball/advanced/index.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -79,22 +81,28 @@ static int add_rows(cli_job *job, cpb_index *index) {
   cli_input in = {0};
   cpb_error error;
   const char *path = job->operands[1];
-  int result = cli_input_open(&in, job, path, cli_operand_format(job, path));
+  uint64_t added = 0;
+  const cpb_index_report facts = facts_of(index);
+  int result = cli_input_open_unmatched(&in, job, path, cli_operand_format(job, path));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&in, facts_of(index).cols, "", job->operands[0], "holds rows of");
+    result = cli_input_match(&in, facts.columns, facts.cols, "", job->operands[0], "holds rows of");
   cpb_status status = result == CLI_OK ? in.source.rewind(&in.source, &error) : CPB_OK;
   for (bool more = result == CLI_OK; status == CPB_OK && more;) {
     cpb_view rows;
     void *converted;
     status = in.source.next(&in.source, &rows, &error);
+    if (status != CPB_OK) result = cli_fail_input(&in, status, &error);
     more = status == CPB_OK && rows.rows > 0;
     if (!more) break;
-    rows = in_dtype(rows, facts_of(index).dtype, &converted);
+    rows = in_dtype(rows, facts.dtype, &converted);
     status = cpb_index_add(index, rows, NULL, cli_exec(job), &error);
+    if (status != CPB_OK) result = cli_fail_block(&in, added, status, &error);
+    if (status == CPB_OK) added += rows.rows;
     free(converted);
   }
-  if (status == CPB_OK && result == CLI_OK) status = cpb_index_save(index, NULL, &error);
-  if (status != CPB_OK) result = cli_fail_input(&in, status, &error);
+  if (added > 0 && cpb_index_save(index, NULL, &error) != CPB_OK) result = fail(job, &error);
+  if (result != CLI_OK && added > 0)
+    cli_fail(job, "%s: rows 0 to %llu have been added", cli_name(path), (unsigned long long)added - 1);
   cli_input_close(&in);
   return result;
 }
@@ -114,9 +122,10 @@ const cli_command cli_verb_index_add = {
     .operands = "INDEX ROWS",
     .summary = "add the rows of a file to an index",
     .text =
-        "Their ids follow the largest id of the index. Each block of rows is added completely or not at all, "
-        "and all are on disk at the end. Only one program can write at a time; programs that read the index "
-        "continue to see the state at the time they opened it.",
+        "Their ids follow the largest id that was ever in the index. Columns are taken by name if both have "
+        "names. Numbers are rounded to the index's type, except to integers. Each block of rows is added "
+        "completely or not at all, and all are on disk at the end. Only one program can write at a time; "
+        "programs that read the index continue to see the state at the time they opened it.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                "printf '1,1\\n' > more.csv\n"
                "capball index build base.csv -o base.index\n"
@@ -132,10 +141,12 @@ static int remove_ids(cli_job *job, cpb_index *index) {
   uint64_t *ids = cli_alloc(count, sizeof *ids);
   int result = CLI_OK;
   for (size_t i = 0; i < count && result == CLI_OK; i++) {
+    const char *word = job->operands[i + 1];
     char *end;
-    ids[i] = strtoull(job->operands[i + 1], &end, 10);
-    if (end == job->operands[i + 1] || *end != '\0')
-      result = cli_misuse(job, "\"%s\" is not an id", job->operands[i + 1]);
+    errno = 0;
+    ids[i] = strtoull(word, &end, 10);
+    if (!isdigit((unsigned char)word[0]) || *end != '\0' || errno != 0)
+      result = cli_misuse(job, "\"%s\" is not an id", word);
   }
   if (result == CLI_OK && (cpb_index_remove(index, ids, count, &error) != CPB_OK ||
                            cpb_index_save(index, NULL, &error) != CPB_OK))
@@ -209,8 +220,8 @@ const cli_command cli_verb_index_check = {
     .operands = "INDEX",
     .summary = "verify the checksums of an index",
     .text =
-        "Reads the whole file; opening an index verifies its header and its log only. The status is 1 and a "
-        "message names the damaged bytes if a checksum does not match.",
+        "Reads the whole file; opening an index verifies its header only, and takes its log up to the first "
+        "damaged or unfinished record. The status is 1 and a message names the bytes if there is damage.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                "capball index build base.csv -o base.index\n"
                "capball index check base.index",
@@ -269,9 +280,10 @@ static int begin(asking *a, cli_job *job) {
   int result = open_index(job, false, &a->index);
   if (result != CLI_OK) return result;
   a->facts = facts_of(a->index);
-  result = cli_input_open(&a->queries, job, path, cli_operand_format(job, path));
+  result = cli_input_open_unmatched(&a->queries, job, path, cli_operand_format(job, path));
   if (result == CLI_OK)
-    result = cli_input_check_cols(&a->queries, a->facts.cols, "", job->operands[0], "takes queries of");
+    result = cli_input_match(&a->queries, a->facts.columns, a->facts.cols, "", job->operands[0],
+                             "takes queries of");
   return result == CLI_OK ? cli_input_take(&a->queries) : result;
 }
 
@@ -289,7 +301,8 @@ static int search_and_write(asking *a, cli_output *out, size_t k) {
   double *values = cli_alloc(AT_ONCE * k, sizeof *values);
   cpb_error error;
   cpb_status status = CPB_OK;
-  for (size_t first = 0; status == CPB_OK && first < all.rows; first += AT_ONCE) {
+  size_t first = 0;
+  while (status == CPB_OK && first < all.rows) {
     size_t here = all.rows - first < AT_ONCE ? all.rows - first : AT_ONCE;
     cpb_view part = all;
     part.data = (const char *)all.data + first * all.stride * cpb_dtype_size(all.dtype);
@@ -301,11 +314,12 @@ static int search_and_write(asking *a, cli_output *out, size_t k) {
       status = cpb_writer_append(out->writers[0], cpb_rows(ids, CPB_I64, here, k), &error);
     if (status == CPB_OK && out->writers[1] != NULL)
       status = cpb_writer_append(out->writers[1], cpb_rows(values, CPB_F64, here, k), &error);
+    if (status == CPB_OK) first += here;
   }
   free(hits);
   free(ids);
   free(values);
-  return status == CPB_OK ? CLI_OK : cli_fail_input(&a->queries, status, &error);
+  return status == CPB_OK ? CLI_OK : cli_fail_block(&a->queries, first, status, &error);
 }
 
 static int search(cli_job *job) {
@@ -322,7 +336,8 @@ static int search(cli_job *job) {
   if (result == CLI_OK) {
     cli_output out = {.job = job, .rows = &a.queries};
     size_t n = a.queries.rows.rows;
-    result = cli_output_add(&out, o->output, o->to, CPB_I64, k, n, "neighbour");
+    result = cli_output_add(&out, o->output, o->to, cli_id_dtype(o->output, o->to, a.facts.next_id), k, n,
+                            "neighbour");
     if (result == CLI_OK)
       result = cli_output_add(&out, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), k, n,
                               cli_value_word(a.facts.metric));
@@ -341,8 +356,8 @@ const cli_command cli_verb_index_search = {
     .operands = "INDEX QUERIES -o IDS",
     .summary = "the k nearest rows of an index for each query, exactly",
     .text =
-        "The results of `capball knn` over the rows of the index, as ids. The index is mapped: only the rows "
-        "that codes cannot exclude are read.",
+        "The results of `capball knn` over the rows of the index, as ids. Columns are taken by name if both "
+        "files have names. The index is mapped: only the rows that codes cannot exclude are read.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball index build base.csv -o base.index\n"
@@ -398,7 +413,8 @@ const cli_command cli_verb_index_range = {
     .verb = "index range",
     .operands = "INDEX QUERIES --radius R",
     .summary = "all rows of an index within a radius of each query, exactly",
-    .text = "One line of JSON per query, nearest rows first.",
+    .text =
+        "One line of JSON per query, nearest rows first. Columns are taken by name if both files have names.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "printf '0,1\\n5,5\\n' > queries.csv\n"
                "capball index build base.csv -o base.index\n"

@@ -225,8 +225,12 @@ void cli_input_close(cli_input *in) {
 }
 
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error) {
+  return cli_fail_block(in, 0, status, error);
+}
+
+int cli_fail_block(const cli_input *in, uint64_t first, cpb_status status, const cpb_error *error) {
   if (status == CPB_EROW) {
-    cli_fail_row(in->job, in->info.path, 0, error);
+    cli_fail_row(in->job, in->info.path, first, error);
     tell_others(in->job, in->info.path, in->format, error);
     return CLI_FAILED;
   }

@@ -58,6 +58,9 @@ int cli_input_match_filled(cli_input *in, const cpb_model_options *model, const 
 /* Reports an error of the library about these rows. */
 int cli_fail_input(const cli_input *in, cpb_status status, const cpb_error *error);
 
+/* The same about a block of its rows, from row `first` on. */
+int cli_fail_block(const cli_input *in, uint64_t first, cpb_status status, const cpb_error *error);
+
 /* --format, if it applies to this operand: to the operand "-", or else the first; otherwise NULL. */
 const char *cli_operand_format(const cli_job *job, const char *operand);
 

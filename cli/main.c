@@ -72,14 +72,17 @@ static int finish_output(const cli_job *job, int result) {
   return lost && result == CLI_OK ? cli_fail_stdout(job) : result;
 }
 
-/* The first word of several commands, alone. */
-static int run_group(const char *word, const char *list, bool help) {
+/* The first word of several commands, with a second that is none of theirs, or NULL. */
+static int run_group(const char *word, const char *list, const char *second) {
   cli_job none = {0};
-  if (help) {
+  if (second != NULL && (strcmp(second, "-h") == 0 || strcmp(second, "--help") == 0)) {
     cli_print_group(commands, word, stdout);
     return finish_output(&none, CLI_OK);
   }
-  cli_fail(&none, "%s has several commands, name one of them: %s", word, list);
+  if (second != NULL && second[0] != '-')
+    cli_fail(&none, "%s has no command \"%s\", name one of these: %s", word, second, list);
+  else
+    cli_fail(&none, "%s has several commands, name one of them: %s", word, list);
   cli_print_summaries(commands, word, stderr);
   fprintf(stderr, "try: capball help %s\n", word);
   return CLI_USAGE;
@@ -160,8 +163,7 @@ int main(int argc, char **argv) {
   const cli_command *command = cli_command_find(commands, two_words);
   if (command != NULL) return run_command(command, argc - 2, argv + 2);
   char group[128];
-  if (list_group(verb, group, sizeof group))
-    return run_group(verb, group, argc > 2 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0));
+  if (list_group(verb, group, sizeof group)) return run_group(verb, group, argc > 2 ? argv[2] : NULL);
   command = cli_command_find(commands, verb);
   if (command == NULL) return unknown_verb(verb);
   return run_command(command, argc - 1, argv + 1);

@@ -26,9 +26,20 @@ check "a range has the rows within it" ranges
 from_pipe() { capball index build - --format csv -o pipe.index <base.csv && same base.csv pipe.index; }
 check "a stream becomes an index" from_pipe
 
+printf 'a,b,c\n1,2,3\n10,20,30\n3,2,1\n' >named.csv
+printf 'c,b,a\n1,2,3\n' >permuted.csv
+by_name() { capball index build named.csv -o named.index && capball index add named.index permuted.csv && capball index compact named.index &&
+  capball index search named.index permuted.csv -k 2 -o ids.csv && [ "$(cat ids.csv)" = "2,3" ] &&
+  capball index range named.index permuted.csv --radius 0 >lines && grep -q '"ids":\[2,3\]' lines; }
+check "columns are taken by name" by_name
+printf 'a,b,z\n1,2,3\n' >renamed.csv
+refuses "a column that is missing" 1 'renamed.csv.* c' capball index search named.index renamed.csv -k 1 -o x.csv
 refuses "another file is no index" 1 'this is not an index of capball' capball index info base.csv
 refuses "an id that is not there" 1 'id 1 is not in the index' capball index remove base.index 2 1
 refuses "an id that is none" 2 'is not an id' capball index remove base.index two
+refuses "an id that is too large" 2 '"18446744073709551616" is not an id' capball index remove base.index 18446744073709551616
+refuses "a negative id" 2 '"-1" is not an id' capball index remove base.index 5 -- -1
+refuses "a command that is none" 2 'index has no command "foo"' capball index foo
 refuses "more neighbours than rows" 1 '4000 neighbours requested from an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
 cut -d, -f1-3 queries.csv >short.csv
 refuses "queries of other columns" 1 'short.csv has 3 columns, but base.index takes queries of 40' capball index search base.index short.csv -o x.csv
@@ -45,6 +56,11 @@ cp pieces.index flipped.index
 printf '\377\377\377' | dd of=flipped.index bs=1 seek=30000 conv=notrunc status=none
 check "opening does not read the codes" capball index info flipped.index
 refuses "damaged codes" 1 'flipped.index: bytes [0-9]* to [0-9]* do not match their checksum: the file is damaged' capball index check flipped.index
+flip_in_log() { cp base.index flipped.index && head -n 2 base.csv >two.csv && end=$(stat -c %s flipped.index) &&
+  capball index add flipped.index two.csv && capball index add flipped.index two.csv &&
+  printf '\377' | dd of=flipped.index bs=1 seek=$((end + 60)) conv=notrunc status=none; }
+check "two records are appended, and one is damaged" flip_in_log
+refuses "a damaged log" 1 "flipped.index: bytes $(stat -c %s base.index) to [0-9]* are no record of its log" capball index check flipped.index
 # Of 60000 x 96 floats, 23 MB, the process may allocate 5.7 MB. The limit does not apply to the mapped file.
 { printf '\140\352\000\000\140\000\000\000'; head -c 5760000 /dev/urandom; } >bytes.u8bin
 large() { capball convert bytes.u8bin -o large.fbin --dtype f32 && capball convert large.fbin -o few.fbin --rows 59997:; }
@@ -55,6 +71,16 @@ if (ulimit -d 5760 && capball --version) >/dev/null 2>&1; then
   check "and searched in it" in_quarter capball index search large.index few.fbin -k 4 -o ids.csv --distances away.csv
   same_as_knn() { capball knn large.fbin few.fbin -k 4 -o near.csv --distances far.csv && cmp near.csv ids.csv && cmp far.csv away.csv; }
   check "with the results of knn" same_as_knn
+  # Rows are added in blocks of 2^24 numbers, queries are answered in blocks of 4096; both are counted from the first of the file.
+  many() { { printf '\260\217\006\000\050\000\000\000'; head -c 17200000 /dev/urandom; } >many.u8bin &&
+    capball convert many.u8bin -o many.npy --dtype f16 && capball convert many.npy -o few.npy --rows 0:100 && capball index build few.npy -o many.index &&
+    { head -c $((128 + 80 * 429999)) many.npy; printf '\000\176'; tail -c 78 many.npy; } >nan.npy; }
+  check "430000 rows, the last with NaN" many
+  refuses "a bad row in the second block" 1 'nan.npy: row 429999 .*NaN' capball index add many.index nan.npy
+  check "the rows before are there" eval 'capball index info many.index | grep -q "^419532 rows"'
+  refuses "it says so" 1 'nan.npy: rows 0 to 419431 have been added' capball index add many.index nan.npy
+  { head -c 128 many.npy | sed 's/430000/5000  /'; tail -c 400000 nan.npy; } >last.npy
+  refuses "a bad query in the second block" 1 'last.npy: row 4999 .*NaN' capball index search many.index last.npy -k 1 -o x.csv
 else
   skip "little memory" "memory cannot be limited here, or a sanitizer needs it"
 fi
