@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from typing import Any, Callable
 
 import numpy as np
@@ -22,12 +23,33 @@ def _bitmap(mask: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.pad(bits, [(0, 0)] * (mask.ndim - 1) + [(0, missing)])).view(np.int64)
 
 
-def _filter(only: Any) -> dict[str, Any]:
+class _Asked(threading.local):
+    """The indexes whose searches are calling a filter in this thread."""
+
+    def __init__(self) -> None:
+        self.by: list[Index] = []
+
+
+_asked = _Asked()
+
+
+def _allow(index: Index, only: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+    def allow(query: int, id: int) -> Any:
+        _asked.by.append(index)
+        try:
+            return only(query, id)
+        finally:
+            _asked.by.pop()
+
+    return allow
+
+
+def _filter(index: Index, only: Any) -> dict[str, Any]:
     """`only` as the library takes it: a callable, masks of booleans by id, or ids; for all queries or for each."""
     if only is None:
         return {}
     if callable(only):
-        return {"allow": only}
+        return {"allow": _allow(index, only)}
     if isinstance(only, (list, tuple)) and len(only) > 0 and np.ndim(only[0]) == 1 and np.asarray(only[0]).dtype != np.bool_:
         lists = [_arrays.ids(one, "only") for one in only]
         ends = np.cumsum([0] + [len(one) for one in lists])
@@ -36,8 +58,17 @@ def _filter(only: Any) -> dict[str, Any]:
     if array.dtype == np.bool_ and array.ndim in (1, 2):
         return {"bitmap": _bitmap(array)}
     if array.ndim == 2:
-        return _filter(list(array))
+        return _filter(index, list(array))
     return {"ids": _arrays.ids(only, "only")}
+
+
+def _ids(x: Any) -> np.ndarray:
+    """Ids as the index takes them: in one dimension, and such that -1 can mean that there is no row."""
+    given = np.atleast_1d(_arrays.ids(x, "ids"))
+    if given.size and given.min() < 0:
+        at = int(np.flatnonzero(given.ravel() < 0)[0])
+        raise ValueError(f"ids[{at}] is {np.ravel(x)[at]}: ids are whole numbers from 0 to 2**63-1")
+    return given
 
 
 def _converted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -63,11 +94,17 @@ class Index(_core.Index):
 
     The index stores what `knn` prepares for every call: codes of one byte per number exclude the rows that cannot be
     results, and the others are measured in double. Results are those of `knn`, in every bit and in the order of ties.
-    Threads may search while one changes the index.
+    Threads may search while one changes the index. After a fork the child may search it, unless another thread was using
+    it at that moment; only the process that opened a file for writing can change the index.
+
+    save writes a file, and open maps one: it must be replaced by renaming another file, never be overwritten in place.
+    An index opened with writable=True appends every change to its file, until it is closed; as a context manager an index is
+    saved, if it has a file, and closed at the end.
 
     d       columns; or the first rows, a 2-d array, which are added
     metric  "l2", "ip" or "cosine"
-    dtype   of the stored rows: float32, float64, float16, uint8 or int8; None: that of the first rows, or float32
+    dtype   of the stored rows: float32, float64, float16, uint8 or int8; None: that of the first rows, or float32. Rows of
+            other types are rounded to it when they are added, but not to integers
     copy    False: arrays of this dtype that are added are not copied, which saves their memory and a third of the time; they
             must not be modified afterwards
 
@@ -78,6 +115,7 @@ class Index(_core.Index):
     """
 
     _lent: list[np.ndarray] | None = None  # the arrays that are not copied
+    _writable = _closed = False
 
     def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True) -> Index:
         rows = _arrays.rows(d, "rows") if np.ndim(d) == 2 else None
@@ -104,7 +142,16 @@ class Index(_core.Index):
         """Of the stored rows."""
         return np.dtype(_SHORT[self.describe()["dtype"]])
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the index is closed")
+
+    def _change(self) -> None:
+        if self in _asked.by:  # it would wait for the search to end
+            raise RuntimeError("a filter must not change the index that calls it")
+
     def _rows(self, rows: Any) -> np.ndarray:
+        self._change()
         array = _arrays.rows(rows, "rows")
         return np.asarray(array if array.dtype == self.dtype else _converted(array, self.dtype))
 
@@ -113,21 +160,22 @@ class Index(_core.Index):
             self._lent.append(rows)
 
     def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
-        """Adds rows, all of them or none; without ids they get the numbers after the largest id."""
+        """Adds rows, all of them or none; without ids they get the numbers after the largest id that was ever used."""
         array = self._rows(rows)
         with bar("add", progress) as told:
-            super().add(array, ids, threads, told)
+            super().add(array, None if ids is None else _ids(ids), threads, told)
         self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         array = self._rows(rows)
         with bar("replace", progress) as told:
-            super().replace(array, ids, threads, told)
+            super().replace(array, _ids(ids), threads, told)
         self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
+        self._change()
         with bar("compact", progress) as told:
             super().compact(threads, told)
         if self._lent is not None:
@@ -135,24 +183,25 @@ class Index(_core.Index):
 
     def remove(self, ids: Any) -> None:
         """Removes the rows of ids, all of them or none."""
-        super().remove(np.atleast_1d(_arrays.ids(ids, "ids")))
+        self._change()
+        super().remove(_ids(ids))
 
     def rows(self, ids: Any) -> np.ndarray:
         """The rows of ids."""
-        return super().rows(np.atleast_1d(_arrays.ids(ids, "ids")))
+        return super().rows(_ids(ids))
 
     def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
                progress: Any = None) -> Neighbors:
         """The k nearest rows of every query; if there are fewer, ids are -1 and distances NaN.
 
-        only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id; for each
-              query its own: a list of ids per query, or a mask with a row per query
+        only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id, which must not
+              change the index; for each query its own: a list of ids per query, or a mask with a row per query
         out   (distances, ids), float and int64, to write to
         """
         if only is None and progress is None:
             return Neighbors(*super().search(queries, k, None, None, None, None, threads, None, out))
         with bar("search", progress) as told:
-            return Neighbors(*super().search(queries, k, **_filter(only), threads=threads, progress=told, out=out))
+            return Neighbors(*super().search(queries, k, **_filter(self, only), threads=threads, progress=told, out=out))
 
     def range_search(self, queries: Any, radius: Any, *, only: Any = None, threads: int | None = None,
                      progress: Any = None) -> Within:
@@ -164,28 +213,60 @@ class Index(_core.Index):
             queries = np.reshape(queries, (1, -1))
         limits = _arrays.limits(radius, len(queries))
         with bar("range_search", progress) as told:
-            return Within(*super().range(queries, limits, **_filter(only), threads=threads,
+            return Within(*super().range(queries, limits, **_filter(self, only), threads=threads,
                                          progress=told))
 
     range = range_search  # type: ignore[assignment]
 
     @classmethod
-    def load(cls, path: Any, writable: bool = False) -> Index:
-        """The same as Index.open."""
-        return cls.open(path, writable)
+    def open(cls, path: Any, writable: bool = False) -> Index:
+        """Opens a file of save or `capball index`: its rows are mapped, and read where they are needed.
+
+        writable  changes are appended to the file, one writer at a time, and survive the end of the process; those before
+                  a save without a path also survive a power failure
+        """
+        made = super().open(path, writable)
+        made._writable = writable
+        return made
+
+    load = open
+
+    def save(self, path: Any = None) -> None:
+        """Writes the index to a file, which is replaced at once; without a path, all changes of an index that was opened
+        for writing are on disk at the end."""
+        super().save(path)
+
+    def describe(self) -> dict[str, Any]:
+        """Contents and counters: d, dtype, metric, rows; removed rows that still take space, until compact; next_id, that of
+        the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; queries answered,
+        rows measured for them, and queries answered by_floats because codes could not separate their nearest rows."""
+        self._check_open()
+        return super().describe()
+
+    def close(self) -> None:
+        """Frees the rows and closes the file, so that another may open it for writing; nothing else can be called then. Changes
+        are in the file, and survive a power failure if they were saved."""
+        self._change()
+        self._closed = True
+        super().close()
+        if self._lent is not None:
+            self._lent.clear()
 
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
         with bar("check", progress) as told:
-            super().check(told)
+            super().check(None, told)
 
     def __len__(self) -> int:
         return int(self.describe()["rows"])
 
     def __contains__(self, id: int) -> bool:
+        if not isinstance(id, (int, np.integer)):
+            raise TypeError(f"an id is a whole number, got {type(id).__name__}")
+        self._check_open()
         try:
             super().rows(np.array([id], np.int64))
-        except ValueError:
+        except (ValueError, OverflowError):  # not in the index; not a number of 64 bits
             return False
         return True
 
@@ -193,11 +274,12 @@ class Index(_core.Index):
         return self
 
     def __exit__(self, *unused: object) -> None:
-        """Syncs the file of an index that was opened from one."""
+        """Saves an index that was opened from a file, and closes it."""
         try:
-            self.save()
-        except ValueError:  # it has no file
-            pass
+            if not self._closed and self._writable:
+                self.save()
+        finally:
+            self.close()
 
     def __reduce__(self) -> tuple[Callable[[bytes], Index], tuple[bytes]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -207,5 +289,7 @@ class Index(_core.Index):
                 return _from_bytes, (file.read(),)
 
     def __repr__(self) -> str:
+        if self._closed:
+            return "Index(closed)"
         facts = self.describe()
         return f"Index(d={facts['d']}, metric={facts['metric']!r}, dtype={_SHORT[facts['dtype']]!r}, rows={facts['rows']})"

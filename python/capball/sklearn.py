@@ -416,7 +416,12 @@ class Neighbors(BaseEstimator):
     """Exact nearest neighbours by Euclidean distance, inner product or cosine, from a capball.Index.
 
     kneighbors, radius_neighbors and the two graphs answer as those of sklearn.neighbors.NearestNeighbors do.
+
+    metric  "l2" or "euclidean"; "cosine": distances are 1 - cosine; "ip": values are inner products, largest first, and
+            radius is the least of them. They are no distances, and not in graphs
     """
+
+    _METRICS = {"l2": "l2", "euclidean": "l2", "cosine": "cosine", "ip": "ip"}
 
     def __init__(self, n_neighbors: int = 5, *, radius: float = 1.0, metric: str = "l2"):
         self.n_neighbors = n_neighbors
@@ -432,9 +437,12 @@ class Neighbors(BaseEstimator):
         return self
 
     def _metric(self) -> str:
-        if self.metric not in ("l2", "ip", "cosine"):
-            raise ValueError(f"metric must be 'l2', 'ip' or 'cosine', got {self.metric!r}")
-        return str(self.metric)
+        if self.metric not in self._METRICS:
+            raise ValueError(f"metric must be one of {', '.join(self._METRICS)}, got {self.metric!r}")
+        return self._METRICS[self.metric]
+
+    def _distances(self, values: np.ndarray) -> np.ndarray:
+        return np.maximum(1 - values, 0) if self.index_.metric == "cosine" else values
 
     def _queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "index_")
@@ -447,12 +455,14 @@ class Neighbors(BaseEstimator):
         if k + own > self.n_samples_fit_:
             raise ValueError(f"{k} neighbours asked of {self.n_samples_fit_} rows")
         found = self.index_.search(queries, k + own)
-        distances, ids = _without_self(found, k) if own else found
-        return (distances, ids) if return_distance else ids
+        values, ids = _without_self(found, k) if own else found
+        return (self._distances(values), ids) if return_distance else ids
 
     def _within(self, X: Any, radius: float | None) -> capball.Within:
         queries = self._queries(X)
-        found = self.index_.range_search(queries, self.radius if radius is None else radius)
+        radius = self.radius if radius is None else radius
+        found = self.index_.range_search(queries, 1 - radius if self.index_.metric == "cosine" else radius)
+        found = capball.Within(found.lims, found.ids, self._distances(found.distances))
         if X is not None:
             return found
         others = found.ids != np.repeat(np.arange(len(queries)), np.diff(found.lims))
@@ -472,12 +482,17 @@ class Neighbors(BaseEstimator):
         """A sparse matrix of queries by fitted rows: 1, or with mode="distance" the distance."""
         distances, ids = self.kneighbors(X, n_neighbors)
         ends = np.arange(0, ids.size + 1, ids.shape[1])
-        return _graph(distances.ravel(), ids.ravel(), ends, self.n_samples_fit_, mode)
+        return self._graph(distances.ravel(), ids.ravel(), ends, mode)
 
     def radius_neighbors_graph(self, X: Any = None, radius: float | None = None, mode: str = "connectivity") -> Any:
         """The same of the rows within the radius."""
         found = self._within(X, radius)
-        return _graph(found.distances, found.ids, found.lims, self.n_samples_fit_, mode)
+        return self._graph(found.distances, found.ids, found.lims, mode)
+
+    def _graph(self, distances: np.ndarray, ids: np.ndarray, ends: np.ndarray, mode: str) -> Any:
+        if mode == "distance" and self.index_.metric == "ip":
+            raise ValueError("inner products are no distances: a graph of metric='ip' has mode='connectivity'")
+        return _graph(distances, ids, ends, self.n_samples_fit_, mode)
 
 
 SphereNeighbors = Neighbors

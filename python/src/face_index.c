@@ -79,35 +79,39 @@ static PyObject *index_save(FACE_CALL) {
   return outcome(status, &error);
 }
 
-static PyObject *index_compact(FACE_CALL) {
+static PyObject *run_all(FACE_CALL, const char *function,
+                         cpb_status (*call)(cpb_index *index, const cpb_exec *exec, cpb_error *error)) {
   static const char *const names[] = {"threads", "progress", NULL};
   PyObject *values[2];
   face_run run;
   cpb_error error;
   cpb_status status;
-  if (face_arguments("compact", names, 0, args, nargs, kwnames, values) < 0 ||
+  if (face_arguments(function, names, 0, args, nargs, kwnames, values) < 0 ||
       face_run_begin(&run, values[0], values[1]) < 0)
     return NULL;
   Py_BEGIN_ALLOW_THREADS;
-  status = cpb_index_compact(held(self), run.how, &error);
+  status = call(held(self), run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
   return outcome(status, &error);
 }
 
-static PyObject *index_check(FACE_CALL) {
-  static const char *const names[] = {"progress", NULL};
-  PyObject *values[1];
-  face_run run;
+static cpb_status check(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  return cpb_index_check(index, exec, error);
+}
+
+static PyObject *index_compact(FACE_CALL) {
+  return run_all(self, args, nargs, kwnames, "compact", cpb_index_compact);
+}
+static PyObject *index_check(FACE_CALL) { return run_all(self, args, nargs, kwnames, "check", check); }
+
+static PyObject *index_close(PyObject *self, PyObject *unused) {
   cpb_error error;
   cpb_status status;
-  if (face_arguments("check", names, 0, args, nargs, kwnames, values) < 0 ||
-      face_run_begin(&run, NULL, values[0]) < 0)
-    return NULL;
+  (void)unused;
   Py_BEGIN_ALLOW_THREADS;
-  status = cpb_index_check(held(self), run.how, &error);
+  status = cpb_index_close(held(self), &error);
   Py_END_ALLOW_THREADS;
-  face_run_end(&run);
   return outcome(status, &error);
 }
 
@@ -427,19 +431,20 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
                        (unsigned long long)r.measured, "by_floats", (unsigned long long)r.by_floats);
 }
 
-static PyMethodDef index_methods[] = {
-    FACE_CLASS("open", index_open, "opens an index from its file, which is mapped"),
-    FACE_METHOD("save", index_save, "writes a file; without a path, syncs the file of the index"),
-    FACE_METHOD("compact", index_compact, "rebuilds the index without removed rows"),
-    FACE_METHOD("check", index_check, "verifies the checksums of the index's file"),
-    FACE_METHOD("add", index_add, "adds rows"),
-    FACE_METHOD("replace", index_replace, "replaces the rows of ids"),
-    {"remove", index_remove, METH_O, "removes the rows of ids"},
-    {"rows", index_rows, METH_O, "the rows of ids"},
-    FACE_METHOD("search", index_search, "(distances, ids) of the k nearest rows"),
-    FACE_METHOD("range", index_range, "(lims, ids, distances) of all rows within limits"),
-    {"describe", index_describe, METH_NOARGS, "contents and counters"},
-    {NULL, NULL, 0, NULL}};
+/* Those of capball.Index, which calls these, have the documentation. */
+static PyMethodDef index_methods[] = {FACE_CLASS("open", index_open, NULL),
+                                      FACE_METHOD("save", index_save, NULL),
+                                      FACE_METHOD("compact", index_compact, NULL),
+                                      FACE_METHOD("check", index_check, NULL),
+                                      FACE_METHOD("add", index_add, NULL),
+                                      FACE_METHOD("replace", index_replace, NULL),
+                                      {"remove", index_remove, METH_O, NULL},
+                                      {"rows", index_rows, METH_O, NULL},
+                                      FACE_METHOD("search", index_search, NULL),
+                                      FACE_METHOD("range", index_range, NULL),
+                                      {"close", index_close, METH_NOARGS, NULL},
+                                      {"describe", index_describe, METH_NOARGS, NULL},
+                                      {NULL, NULL, 0, NULL}};
 
 static face_kind index_kind = {
     .name = "Index",

@@ -22,9 +22,10 @@ def test_examples(name, needs):
     assert result.attempted > 0 and result.failed == 0
 
 
-def test_samples_of_the_page():
+def test_samples_of_the_page(tmp_path, monkeypatch):
     """The blocks of docs/python.md, one after the other in one session."""
     pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
     torch = importlib.util.find_spec("torch")
     text = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.S) if torch or "torch" not in block]

@@ -1,3 +1,4 @@
+import os
 import pickle
 import threading
 
@@ -79,6 +80,49 @@ def test_filters(rng):
         index.search(queries, 4, only=lambda query, id: 1 // 0)
 
 
+def test_a_closed_index(rng, tmp_path):
+    base = rng.normal(size=(300, 40)).astype(np.float32)
+    path = tmp_path / "rows.index"
+    with capball.Index(base) as index:
+        index.save(path)
+    writer = capball.Index.open(path, writable=True)
+    writer.add(base[:1])
+    ended = threading.Event()
+
+    def search():
+        with pytest.raises(ValueError, match="the index is closed"):
+            while True:
+                writer.search(base[:5], 1)
+        ended.set()
+
+    searches = threading.Thread(target=search)
+    searches.start()
+    writer.close()
+    searches.join()
+    assert ended.is_set()
+    writer.close()
+    for closed in (index, writer):
+        for call in (lambda: closed.search(base[:1]), lambda: closed.range_search(base[:1], 1.0), lambda: closed.add(base[:1]), lambda: closed.remove([0]),
+                     lambda: closed.rows([0]), lambda: closed.save(tmp_path / "other.index"), closed.save, closed.compact, closed.check, lambda: len(closed),
+                     lambda: 0 in closed, lambda: pickle.dumps(closed)):
+            with pytest.raises(ValueError, match="the index is closed"):
+                call()
+        assert repr(closed) == "Index(closed)"
+    assert not (tmp_path / "other.index").exists() and len(capball.Index.open(path, writable=True)) == 301
+
+
+def test_a_filter_does_not_change_its_index(rng):
+    base = rng.normal(size=(300, 40)).astype(np.float32)
+    index, other = capball.Index(base), capball.Index(base)
+    for change in (lambda: index.add(base[:1]), lambda: index.remove([3]), lambda: index.replace(base[:1], [4]), index.compact):
+        for threads in (1, 3):
+            with pytest.raises(RuntimeError, match="a filter must not change the index"):
+                index.search(base[:5], only=lambda query, id: change(), threads=threads)
+    index.search(base[:1], 1, only=lambda query, id: id != 0 and (other.remove([id]), index.search(base[:1], 1)))
+    assert len(index) == 300 and len(other) < 300
+    index.add(base[:1])
+
+
 def test_each_query_has_its_filter(rng):
     base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (700, 3))
     index = capball.Index(40)
@@ -127,9 +171,10 @@ def test_files_and_pickles(rng, tmp_path):
     with capball.Index.open(path, writable=True) as opened:
         same(opened.search(queries), wanted)
         opened.add(queries)
-        with pytest.raises(capball.FileError, match="another program"):
+        with pytest.raises(capball.FileError, match="already open for writing"):
             capball.Index.open(path, writable=True)
-    del opened
+    with capball.Index.open(path, writable=True) as opened:  # the one before is closed, though it has the name
+        assert len(opened) == 3003
     reader = capball.Index.load(path)
     assert len(reader) == 3003 and (reader.search(queries, 1).ids[:, 0] == [3000, 3001, 3002]).all()
     with pytest.raises(capball.CapballError, match="opened read-only"):
@@ -137,6 +182,124 @@ def test_files_and_pickles(rng, tmp_path):
     path.write_bytes(b"something else")
     with pytest.raises(capball.FormatError, match="not an index"):
         capball.Index.open(path)
+
+
+def saved(rng, path, rows=1000):
+    base = rng.normal(size=(rows, 40)).astype(np.float32)
+    capball.Index(base).save(path)
+    return base, capball.Index.open(path, writable=True)
+
+
+def test_ids_are_whole_numbers_from_zero(rng):
+    index = capball.Index(2)
+    for wrong in ([-1], [5, -7], np.array([2**63], np.uint64), [2**63]):
+        with pytest.raises((ValueError, OverflowError), match=r"ids\[|too large|too big"):
+            index.add(np.zeros((len(wrong), 2)), ids=wrong)
+        with pytest.raises((ValueError, OverflowError)):
+            index.remove(wrong)
+    index.add([[1.0, 2.0]], ids=[2**63 - 1])
+    assert 2**63 - 1 in index and -1 not in index and 2**64 not in index and np.int64(3) not in index
+    for wrong in (1.5, "5", None, np.array([7, 8])):
+        with pytest.raises(TypeError, match="an id is a whole number"):
+            wrong in index
+
+
+def test_a_damaged_log_is_found(rng, tmp_path):
+    path = tmp_path / "rows.index"
+    base, writer = saved(rng, path)
+    end = path.stat().st_size
+    for i in range(5):
+        writer.add(base[:1])
+    reader = capball.Index.open(path)
+    writer.add(base[:1])
+    reader.check()  # records that were added since it was opened
+    writer.check()
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content + bytes(100))  # a write that has just begun
+    capball.Index.open(path).check()
+    content[end + 60] ^= 1
+    path.write_bytes(content)
+    damaged = capball.Index.open(path)
+    assert len(damaged) == 1000
+    with pytest.raises(capball.FormatError, match=f"bytes {end} to {len(content) - 1} are no record"):
+        damaged.check()
+
+
+@pytest.mark.parametrize("how", ["save", "rename", "remove"])
+def test_a_file_that_is_replaced_under_its_writer(rng, tmp_path, how):
+    path = tmp_path / "rows.index"
+    base, writer = saved(rng, path)
+    other = capball.Index(base[:9])
+    if how == "save":
+        with pytest.raises(capball.FileError, match="another program is writing to it"):
+            other.save(path)
+        writer.add(base[:1])
+    elif how == "rename":
+        other.save(tmp_path / "other.index")
+        os.replace(tmp_path / "other.index", path)
+    else:
+        path.unlink()
+    for change in (lambda: writer.add(base[:1]), lambda: writer.remove([3]), writer.compact, writer.save):
+        if how == "save":
+            change()
+        else:
+            with pytest.raises(capball.FileError, match="replaced or removed after it was opened"):
+                change()
+    assert writer.search(base[5:6], 1).ids == 5  # what it has read is still there
+    if how == "rename":
+        assert len(capball.Index.open(path)) == 9
+    if how == "remove":
+        assert not path.exists()
+    del writer, change
+    other.save(path)
+    assert len(capball.Index.open(path)) == 9
+
+
+def test_compaction_keeps_the_file_and_its_lock(rng, tmp_path, monkeypatch):
+    path, elsewhere = tmp_path / "rows.index", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    base, _ = saved(rng, "rows.index")
+    del _
+    writer = capball.Index.open("rows.index", writable=True)
+    monkeypatch.chdir(elsewhere)
+    stop, taken = threading.Event(), []
+
+    def intrude():
+        while not stop.is_set():
+            try:
+                taken.append(capball.Index.open(path, writable=True))
+            except capball.FileError:
+                pass
+
+    intruder = threading.Thread(target=intrude)
+    intruder.start()
+    for i in range(30):
+        writer.remove([i])
+        writer.compact()
+    stop.set()
+    intruder.join()
+    assert taken == [] and list(elsewhere.iterdir()) == []
+    assert len(capball.Index.open(path)) == len(writer) == 970
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_only_the_process_that_opened_a_file_writes_to_it(rng, tmp_path):
+    base, writer = saved(rng, tmp_path / "rows.index")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            found = writer.search(base[:1], 1).ids[0, 0] == 0
+            try:
+                writer.add(base[:7])
+            except capball.CapballError as error:
+                code = 0 if found and "only the process that opened" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    writer.add(base[:2])
+    assert len(capball.Index.open(tmp_path / "rows.index")) == 1002
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])

@@ -222,8 +222,37 @@ def test_contamination_is_the_share_of_outliers(rng):
 
 
 def test_neighbours_check_their_metric_when_fitted(rng):
-    with pytest.raises(ValueError, match="'l2', 'ip' or 'cosine', got 'euclidean'"):
-        Neighbors(metric="euclidean").fit(rng.normal(size=(9, 2)))
+    with pytest.raises(ValueError, match="one of l2, euclidean, cosine, ip, got 'manhattan'"):
+        Neighbors(metric="manhattan").fit(rng.normal(size=(9, 2)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_distances_are_those_of_scikit_learn(rng, metric):
+    cluster, neighbors = pytest.importorskip("sklearn.cluster"), pytest.importorskip("sklearn.neighbors")
+    centers = rng.normal(size=(4, 40))
+    x = np.repeat(centers, 60, axis=0) + 0.1 * rng.normal(size=(240, 40))
+    radius = 0.1 if metric == "cosine" else 2.0
+    ours, theirs = (kind(n_neighbors=5, radius=radius, metric=metric).fit(x)
+                    for kind in (Neighbors, neighbors.NearestNeighbors))
+    for asked in (None, x[:20]):
+        for found, wanted in zip(ours.kneighbors(asked), theirs.kneighbors(asked)):
+            np.testing.assert_allclose(found, wanted, atol=1e-6)
+        for name in ("kneighbors_graph", "radius_neighbors_graph"):
+            found, wanted = (getattr(it, name)(asked, mode="distance").toarray() for it in (ours, theirs))
+            np.testing.assert_allclose(found, wanted, atol=1e-6)
+        for found, wanted in zip(ours.radius_neighbors(asked)[0], theirs.radius_neighbors(asked)[0]):
+            np.testing.assert_allclose(found, np.sort(wanted), atol=1e-6)
+    graph = ours.radius_neighbors_graph(x, mode="distance")
+    labels = cluster.DBSCAN(eps=radius, metric="precomputed").fit(graph).labels_
+    np.testing.assert_array_equal(labels, cluster.DBSCAN(eps=radius, metric=metric).fit(x).labels_)
+    assert set(labels) == {0, 1, 2, 3}
+
+
+def test_inner_products_are_no_distances(rng):
+    products = Neighbors(3, metric="ip").fit(rng.normal(size=(20, 4)))
+    assert products.kneighbors_graph().nnz == 60
+    with pytest.raises(ValueError, match="no distances"):
+        products.kneighbors_graph(mode="distance")
 
 
 def test_neighbours_without_themselves(rng):
