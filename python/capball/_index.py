@@ -72,11 +72,12 @@ def _ids(x: Any) -> np.ndarray:
 
 
 def _converted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rows rounded to floats of another size; integers only where nothing is lost."""
+    """Rows rounded to floats of another size, if they are not too large; integers only where nothing is lost."""
     with np.errstate(all="ignore"):
         made = rows.astype(dtype)
-    if dtype.kind in "iu" and (made != rows).any():
-        row = int(np.flatnonzero((made != rows).reshape(-1, rows.shape[-1]).any(axis=1))[0])
+    lost = made != rows if dtype.kind in "iu" else np.isinf(made) & np.isfinite(rows)
+    if lost.any():
+        row = int(np.flatnonzero(lost.reshape(-1, rows.shape[-1]).any(axis=1))[0])
         raise ValueError(f"the index stores {dtype}, and row {row} has numbers that are not: choose another dtype for the index")
     return made
 

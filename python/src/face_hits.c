@@ -4,7 +4,8 @@ cpb_hit *face_hits_room(size_t n, size_t k) {
   cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
                       ? NULL
                       : PyMem_Malloc((n * k + 1) * sizeof *hits);
-  if (hits == NULL) PyErr_NoMemory();
+  if (hits == NULL)
+    PyErr_Format(PyExc_MemoryError, "%zu neighbours of %zu queries do not fit in memory", k, n);
   return hits;
 }
 

@@ -321,6 +321,8 @@ def test_numbers_that_the_index_cannot_store():
         with pytest.raises(ValueError, match="stores uint8, and row 0 has numbers"):
             index.add(wrong)
     assert len(index) == 1
+    with pytest.raises(ValueError, match="stores float16, and row 1 has numbers"):
+        capball.Index(2, dtype="float16").add([[1.0, 2.0], [1e5, 3.0]])
     with pytest.raises(ValueError, match="one for each of 2 queries"):
         index.range_search([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0, 3.0])
 

@@ -268,24 +268,24 @@ cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_err
 
 /* ---- saving ---- */
 
+static cpb_status sync_file(const cpb_index *index, cpb_error *error) {
+  cpb_status status = index->file->writable ? check_writable(index, error) : CPB_OK;
+  if (status != CPB_OK || fdatasync(index->file->fd) == 0) return status;
+  return cpb_file_fail_errno(error, index->file->path, "write");
+}
+
+static cpb_status save(const cpb_index *index, const char *path, cpb_error *error) {
+  if (path == NULL) return index->file == NULL ? cpb_fail_missing(error, "path") : sync_file(index, error);
+  if (index->file == NULL || !has_name(index->file, path))
+    return cpb_index_write_snapshot(index, path, NULL, error);
+  return cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
+                       "the index was opened from this file: compact it to rewrite the file");
+}
+
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
-  if (status != CPB_OK) {
-    cpb_index_unlock(index);
-    return status;
-  }
-  if (path != NULL && index->file != NULL && has_name(index->file, path))
-    status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
-                           "the index was opened from this file: compact it to rewrite the file");
-  else if (path != NULL)
-    status = cpb_index_write_snapshot(index, path, NULL, error);
-  else if (index->file == NULL)
-    status = cpb_fail_missing(error, "path");
-  else if (index->file->writable)
-    status = check_writable(index, error);
-  if (status == CPB_OK && path == NULL && fdatasync(index->file->fd) != 0)
-    status = cpb_file_fail_errno(error, index->file->path, "write");
+  if (status == CPB_OK) status = save(index, path, error);
   cpb_index_unlock(index);
   return status;
 }
