@@ -13,9 +13,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # -O2 everywhere, but for three lists. Modules that compute on rows have loops in plain C, which gcc vectorises for any number
-# of elements only if told so; exact search, sketches and the codes of an index are 3 to 10 % faster with -O3, and
-# with roots that do not set errno. -Os makes a fifth less code of modules that read and write files, parse or choose, and of laws
-# that apply to one object and not to rows; on x86-64 also of the loops for processors without AVX2.
+# of elements only if told so; exact search, sketches and the codes of an index are 3 to 10 % faster with -O3, and with
+# roots that do not set errno. If comparisons could trap, gcc would not vectorise a loop that has some (cpb_codes_thresholds). -Os
+# makes a fifth less code of modules that read and write files, parse or choose, and of laws that apply to one object and
+# not to rows; on x86-64 also of the loops for processors without AVX2.
 file(GLOB CPB_VECTORISED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/loop_*.c ${PROJECT_SOURCE_DIR}/src/learn/*.c)
 set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
   $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
@@ -24,7 +25,7 @@ file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/proof/estimator.c
   ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
   ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/word_order.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
-set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -fno-math-errno)
+set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
 set(CPB_COMPACT)
 foreach(module text io json fit recommend engine)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)

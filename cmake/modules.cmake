@@ -88,7 +88,7 @@ if(CPB_LEAN AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options($<$<C_COMPILER_ID:Clang>:-Os>)
   set(CPB_SMALL $<$<C_COMPILER_ID:Clang>:-Xclang> $<$<C_COMPILER_ID:Clang>:-Oz>)
   set(CPB_COLD ${CPB_SOURCES})
-  list(FILTER CPB_COLD EXCLUDE REGEX "/src/(batch|search|sketch|loop)/")
+  list(FILTER CPB_COLD EXCLUDE REGEX "/src/((batch|search|sketch|loop)/|index/codes)")
   list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c) # without AVX2
   foreach(file batch/gram batch/map batch/map_row search/hits search/t13_search sketch/principal_train sketch/sketch_train sketch/t14_sketch) # they call loops
     list(APPEND CPB_COLD ${PROJECT_SOURCE_DIR}/src/${file}.c)
