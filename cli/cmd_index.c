@@ -14,15 +14,20 @@
 
 static int fail(const cli_job *job, const cpb_error *error) { return cli_fail(job, "%s", error->text); }
 
-static int open_index(const cli_job *job, bool writable, cpb_index **index) {
-  cpb_error error;
-  return cpb_index_open(job->operands[0], writable, index, &error) == CPB_OK ? CLI_OK : fail(job, &error);
-}
-
 static cpb_index_report facts_of(const cpb_index *index) {
   cpb_index_report report = {.size = sizeof report};
   cpb_index_describe(index, &report);
   return report;
+}
+
+static int open_index(const cli_job *job, bool writable, cpb_index **index) {
+  cpb_error error;
+  if (cpb_index_open(job->operands[0], writable, index, &error) != CPB_OK) return fail(job, &error);
+  uint64_t dropped = facts_of(*index).dropped;
+  if (dropped > 0)
+    cli_say(job, "%s: its last %llu bytes are no record of its log, after a power failure or by damage: %s",
+            job->operands[0], (unsigned long long)dropped, writable ? "removed" : "ignored");
+  return CLI_OK;
 }
 
 /* ---- build ---- */
@@ -123,7 +128,8 @@ const cli_command cli_verb_index_add = {
     .summary = "add the rows of a file to an index",
     .text =
         "Their ids follow the largest id that was ever in the index. Columns are taken by name if both have "
-        "names. Numbers are rounded to the index's type, except to integers. Each block of rows is added "
+        "names. Numbers are converted to f32 or f64; for other indexes they must have their type. Each block "
+        "of rows is added "
         "completely or not at all, and all are on disk at the end. Only one program can write at a time; "
         "programs that read the index continue to see the state at the time they opened it.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
@@ -330,6 +336,8 @@ static int search(cli_job *job) {
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result != CLI_OK) return result;
   result = begin(&a, job);
+  if (result == CLI_OK && a.facts.next_id > (uint64_t)INT64_MAX + 1)
+    result = cli_fail(job, "%s: ids above 2^63-1 cannot be written", job->operands[0]);
   if (result == CLI_OK && k > a.facts.rows)
     result = cli_fail(job, "%zu neighbours requested from an index of %llu rows", k,
                       (unsigned long long)a.facts.rows);

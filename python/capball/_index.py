@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from typing import Any, Callable
+import warnings
+from contextlib import contextmanager, nullcontext
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -23,25 +25,27 @@ def _bitmap(mask: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.pad(bits, [(0, 0)] * (mask.ndim - 1) + [(0, missing)])).view(np.int64)
 
 
-class _Asked(threading.local):
-    """The indexes whose searches are calling a filter in this thread."""
+class _Calling(threading.local):
+    """The indexes that are calling a filter, or telling their progress, in this thread."""
 
     def __init__(self) -> None:
-        self.by: list[Index] = []
+        self.indexes: list[Index] = []
 
 
-_asked = _Asked()
+_calling = _Calling()
 
 
-def _allow(index: Index, only: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
-    def allow(query: int, id: int) -> Any:
-        _asked.by.append(index)
+def _guarded(index: Index, call: Any) -> Any:
+    """The callable `call`, or None, during which the index, whose lock is held, must not be used."""
+
+    def guarded(*values: Any) -> Any:
+        _calling.indexes.append(index)
         try:
-            return only(query, id)
+            return call(*values)
         finally:
-            _asked.by.pop()
+            _calling.indexes.pop()
 
-    return allow
+    return None if call is None else guarded
 
 
 def _filter(index: Index, only: Any) -> dict[str, Any]:
@@ -49,7 +53,7 @@ def _filter(index: Index, only: Any) -> dict[str, Any]:
     if only is None:
         return {}
     if callable(only):
-        return {"allow": _allow(index, only)}
+        return {"allow": _guarded(index, only)}
     if isinstance(only, (list, tuple)) and len(only) > 0 and np.ndim(only[0]) == 1 and np.asarray(only[0]).dtype != np.bool_:
         lists = [_arrays.ids(one, "only") for one in only]
         ends = np.cumsum([0] + [len(one) for one in lists])
@@ -95,12 +99,12 @@ class Index(_core.Index):
 
     The index stores what `knn` prepares for every call: codes of one byte per number exclude the rows that cannot be
     results, and the others are measured in double. Results are those of `knn`, in every bit and in the order of ties.
-    Threads may search while one changes the index. After a fork the child may search it, unless another thread was using
+    Threads may search while one changes the index. Callbacks must not use the index that calls them. After a fork the child may search it, unless another thread was using
     it at that moment; only the process that opened a file for writing can change the index.
 
     save writes a file, and open maps one: it must be replaced by renaming another file, never be overwritten in place.
     An index opened with writable=True appends every change to its file, until it is closed; as a context manager an index is
-    saved, if it has a file, and closed at the end.
+    saved, if it has a file, and closed at the end. What pickle and copy make of an index can be searched, not changed.
 
     d       columns; or the first rows, a 2-d array, which are added
     metric  "l2", "ip" or "cosine"
@@ -116,6 +120,7 @@ class Index(_core.Index):
     """
 
     _lent: list[np.ndarray] | None = None  # the arrays that are not copied
+    _lending: Any = nullcontext()  # held by calls that change them
     _writable = _closed = False
 
     def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True) -> Index:
@@ -123,7 +128,8 @@ class Index(_core.Index):
         if dtype is None:
             dtype = np.float32 if rows is None else rows.dtype
         made = super().__new__(cls, d if rows is None else rows.shape[1], metric, np.dtype(dtype).name, copy)
-        made._lent = None if copy else []
+        if not copy:
+            made._lent, made._lending = [], threading.Lock()
         if rows is not None:
             made.add(rows)
         return made
@@ -143,16 +149,19 @@ class Index(_core.Index):
         """Of the stored rows."""
         return np.dtype(_SHORT[self.describe()["dtype"]])
 
-    def _check_open(self) -> None:
+    def _check(self) -> None:
+        if self in _calling.indexes:  # it would wait for this call to end
+            raise RuntimeError("a filter or a progress callback must not use the index that calls it")
         if self._closed:
             raise ValueError("the index is closed")
 
-    def _change(self) -> None:
-        if self in _asked.by:  # it would wait for the search to end
-            raise RuntimeError("a filter must not change the index that calls it")
+    @contextmanager
+    def _at_work(self, what: str, progress: Any) -> Iterator[Any]:
+        self._check()
+        with bar(what, progress) as told:
+            yield _guarded(self, told)
 
     def _rows(self, rows: Any) -> np.ndarray:
-        self._change()
         array = _arrays.rows(rows, "rows")
         return np.asarray(array if array.dtype == self.dtype else _converted(array, self.dtype))
 
@@ -162,33 +171,36 @@ class Index(_core.Index):
 
     def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Adds rows, all of them or none; without ids they get the numbers after the largest id that was ever used."""
+        facts = self.describe()
         array = self._rows(rows)
-        with bar("add", progress) as told:
+        if ids is None and facts["next_id"] + (len(array) if array.ndim > 1 else 1) > 2**63:
+            raise ValueError(f"no ids are left after {facts['next_id'] - 1}: pass ids")
+        with self._lending, self._at_work("add", progress) as told:
             super().add(array, None if ids is None else _ids(ids), threads, told)
-        self._lend(array)
+            self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         array = self._rows(rows)
-        with bar("replace", progress) as told:
+        with self._lending, self._at_work("replace", progress) as told:
             super().replace(array, _ids(ids), threads, told)
-        self._lend(array)
+            self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
-        self._change()
-        with bar("compact", progress) as told:
+        with self._lending, self._at_work("compact", progress) as told:
             super().compact(threads, told)
-        if self._lent is not None:
-            self._lent.clear()
+            if self._lent is not None:
+                self._lent.clear()
 
     def remove(self, ids: Any) -> None:
         """Removes the rows of ids, all of them or none."""
-        self._change()
+        self._check()
         super().remove(_ids(ids))
 
     def rows(self, ids: Any) -> np.ndarray:
         """The rows of ids."""
+        self._check()
         return super().rows(_ids(ids))
 
     def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
@@ -196,12 +208,13 @@ class Index(_core.Index):
         """The k nearest rows of every query; if there are fewer, ids are -1 and distances NaN.
 
         only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id, which must not
-              change the index; for each query its own: a list of ids per query, or a mask with a row per query
+              use the index; for each query its own: a list of ids per query, or a mask with a row per query
         out   (distances, ids), float and int64, to write to
         """
         if only is None and progress is None:
+            self._check()
             return Neighbors(*super().search(queries, k, None, None, None, None, threads, None, out))
-        with bar("search", progress) as told:
+        with self._at_work("search", progress) as told:
             return Neighbors(*super().search(queries, k, **_filter(self, only), threads=threads, progress=told, out=out))
 
     def range_search(self, queries: Any, radius: Any, *, only: Any = None, threads: int | None = None,
@@ -213,7 +226,7 @@ class Index(_core.Index):
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
         limits = _arrays.limits(radius, len(queries))
-        with bar("range_search", progress) as told:
+        with self._at_work("range_search", progress) as told:
             return Within(*super().range(queries, limits, **_filter(self, only), threads=threads,
                                          progress=told))
 
@@ -228,6 +241,10 @@ class Index(_core.Index):
         """
         made = super().open(path, writable)
         made._writable = writable
+        dropped = made.describe()["dropped"]
+        if dropped:
+            warnings.warn(f"{path}: its last {dropped} bytes are no record of its log, after a power failure or by damage: "
+                          f"{'removed' if writable else 'ignored'}", stacklevel=2)
         return made
 
     load = open
@@ -235,27 +252,30 @@ class Index(_core.Index):
     def save(self, path: Any = None) -> None:
         """Writes the index to a file, which is replaced at once; without a path, all changes of an index that was opened
         for writing are on disk at the end."""
+        self._check()
         super().save(path)
 
     def describe(self) -> dict[str, Any]:
         """Contents and counters: d, dtype, metric, rows; removed rows that still take space, until compact; next_id, that of
         the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; queries answered,
         rows measured for them, and queries answered by_floats because codes could not separate their nearest rows."""
-        self._check_open()
+        self._check()
         return super().describe()
 
     def close(self) -> None:
         """Frees the rows and closes the file, so that another may open it for writing; nothing else can be called then. Changes
         are in the file, and survive a power failure if they were saved."""
-        self._change()
-        self._closed = True
-        super().close()
-        if self._lent is not None:
-            self._lent.clear()
+        if not self._closed:
+            self._check()
+        with self._lending:
+            self._closed = True
+            super().close()
+            if self._lent is not None:
+                self._lent.clear()
 
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
-        with bar("check", progress) as told:
+        with self._at_work("check", progress) as told:
             super().check(None, told)
 
     def __len__(self) -> int:
@@ -264,7 +284,7 @@ class Index(_core.Index):
     def __contains__(self, id: int) -> bool:
         if not isinstance(id, (int, np.integer)):
             raise TypeError(f"an id is a whole number, got {type(id).__name__}")
-        self._check_open()
+        self._check()
         try:
             super().rows(np.array([id], np.int64))
         except (ValueError, OverflowError):  # not in the index; not a number of 64 bits
@@ -274,11 +294,14 @@ class Index(_core.Index):
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, *unused: object) -> None:
+    def __exit__(self, kind: object, *unused: object) -> None:
         """Saves an index that was opened from a file, and closes it."""
         try:
             if not self._closed and self._writable:
                 self.save()
+        except OSError:
+            if kind is None:  # otherwise the exception of the block says more
+                raise
         finally:
             self.close()
 
@@ -290,7 +313,7 @@ class Index(_core.Index):
                 return _from_bytes, (file.read(),)
 
     def __repr__(self) -> str:
-        if self._closed:
-            return "Index(closed)"
+        if self._closed or self in _calling.indexes:
+            return "Index(closed)" if self._closed else "Index(at work)"
         facts = self.describe()
         return f"Index(d={facts['d']}, metric={facts['metric']!r}, dtype={_SHORT[facts['dtype']]!r}, rows={facts['rows']})"

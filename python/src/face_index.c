@@ -423,12 +423,13 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
   cpb_index_report r = {.size = sizeof r};
   (void)unused;
   describe(held(self), &r);
-  return Py_BuildValue("{sn ss ss sK sK sK sK sO sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
+  return Py_BuildValue("{sn ss ss sK sK sK sK sO sK sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
                        cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
                        (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
                        (unsigned long long)r.next_id, "code_bytes", (unsigned long long)r.code_bytes, "bytes",
                        r.bytes ? Py_True : Py_False, "queries", (unsigned long long)r.queries, "measured",
-                       (unsigned long long)r.measured, "by_floats", (unsigned long long)r.by_floats);
+                       (unsigned long long)r.measured, "by_floats", (unsigned long long)r.by_floats,
+                       "dropped", (unsigned long long)r.dropped);
 }
 
 /* Those of capball.Index, which calls these, have the documentation. */

@@ -1,6 +1,7 @@
 import os
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -111,16 +112,36 @@ def test_a_closed_index(rng, tmp_path):
     assert not (tmp_path / "other.index").exists() and len(capball.Index.open(path, writable=True)) == 301
 
 
-def test_a_filter_does_not_change_its_index(rng):
+def test_callbacks_do_not_use_their_index(rng):
     base = rng.normal(size=(300, 40)).astype(np.float32)
     index, other = capball.Index(base), capball.Index(base)
-    for change in (lambda: index.add(base[:1]), lambda: index.remove([3]), lambda: index.replace(base[:1], [4]), index.compact):
-        for threads in (1, 3):
-            with pytest.raises(RuntimeError, match="a filter must not change the index"):
-                index.search(base[:5], only=lambda query, id: change(), threads=threads)
-    index.search(base[:1], 1, only=lambda query, id: id != 0 and (other.remove([id]), index.search(base[:1], 1)))
+    for use in (lambda: index.add(base[:1]), lambda: index.remove([3]), lambda: index.replace(base[:1], [4]), index.compact, index.close,
+                lambda: index.search(base[:1]), lambda: index.rows([1]), lambda: 3 in index, lambda: len(index), index.save, index.check):
+        for call in (lambda: index.search(base[:5], only=lambda query, id: use(), threads=1), lambda: index.search(base[:5], only=lambda query, id: use(), threads=3),
+                     lambda: index.search(base, progress=lambda share: use()), lambda: index.add(base[:1], progress=lambda share: use()),
+                     lambda: index.compact(progress=lambda share: use())):
+            with pytest.raises(RuntimeError, match="must not use the index that calls it"):
+                call()
+    index.search(base[:1], 1, only=lambda query, id: id != 0 and (other.remove([id]), repr(index)))
     assert len(index) == 300 and len(other) < 300
     index.add(base[:1])
+
+
+def test_arrays_that_are_lent_stay_while_the_index_is_compacted(rng):
+    index, stop = capball.Index(40, copy=False), threading.Event()
+
+    def compact():
+        while not stop.is_set():
+            index.compact()
+
+    compacting = threading.Thread(target=compact)
+    compacting.start()
+    for i in range(60):
+        index.add(np.full((2000, 40), i, np.float32))
+    stop.set()
+    compacting.join()
+    rows = index.rows(np.arange(120000))
+    np.testing.assert_array_equal(rows, np.repeat(np.arange(60, dtype=np.float32), 2000)[:, None] + np.zeros((1, 40), np.float32))
 
 
 def test_each_query_has_its_filter(rng):
@@ -198,6 +219,8 @@ def test_ids_are_whole_numbers_from_zero(rng):
         with pytest.raises((ValueError, OverflowError)):
             index.remove(wrong)
     index.add([[1.0, 2.0]], ids=[2**63 - 1])
+    with pytest.raises(ValueError, match=f"no ids are left after {2**63 - 1}"):
+        index.add([[1.0, 2.0]])
     assert 2**63 - 1 in index and -1 not in index and 2**64 not in index and np.int64(3) not in index
     for wrong in (1.5, "5", None, np.array([7, 8])):
         with pytest.raises(TypeError, match="an id is a whole number"):
@@ -219,10 +242,28 @@ def test_a_damaged_log_is_found(rng, tmp_path):
     capball.Index.open(path).check()
     content[end + 60] ^= 1
     path.write_bytes(content)
-    damaged = capball.Index.open(path)
-    assert len(damaged) == 1000
+    with pytest.warns(UserWarning, match="bytes are no record of its log, .*: ignored"):
+        damaged = capball.Index.open(path)
+    assert len(damaged) == 1000 and damaged.describe()["dropped"] == len(content) - end
     with pytest.raises(capball.FormatError, match=f"bytes {end} to {len(content) - 1} are no record"):
         damaged.check()
+    del writer
+    with pytest.warns(UserWarning, match="removed"):
+        capball.Index.open(path, writable=True).close()
+    assert path.stat().st_size == end and capball.Index.open(path).describe()["dropped"] == 0
+
+
+def test_damage_does_not_get_new_checksums(rng, tmp_path):
+    path = tmp_path / "rows.index"
+    _, writer = saved(rng, path)
+    content = bytearray(path.read_bytes())
+    content[9000] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    for call in (writer.compact, lambda: writer.save(tmp_path / "other.index"), lambda: pickle.dumps(writer)):
+        with pytest.raises(capball.FormatError, match="do not match their checksum"):
+            call()
+    assert path.read_bytes() == content and not (tmp_path / "other.index").exists()
 
 
 @pytest.mark.parametrize("how", ["save", "rename", "remove"])
@@ -281,6 +322,79 @@ def test_compaction_keeps_the_file_and_its_lock(rng, tmp_path, monkeypatch):
     intruder.join()
     assert taken == [] and list(elsewhere.iterdir()) == []
     assert len(capball.Index.open(path)) == len(writer) == 970
+
+
+def test_compaction_replaces_only_its_own_file(rng, tmp_path):
+    """Another takes the name at any time: what was put there stays."""
+    path, other = tmp_path / "rows.index", tmp_path / "other.index"
+    small = capball.Index(rng.normal(size=(9, 40)).astype(np.float32))
+    refused = 0
+    for delay in np.linspace(0, 0.02, 15):
+        _, writer = saved(rng, path, 20000)
+        small.save(other)
+
+        def move():
+            time.sleep(delay)
+            os.replace(other, path)
+
+        mover = threading.Thread(target=move)
+        mover.start()
+        try:
+            writer.compact()
+        except capball.FileError:
+            refused += 1
+        mover.join()
+        assert len(capball.Index.open(path)) == 9
+        writer.close()
+    assert refused > 0
+
+
+def test_a_file_that_is_written_to_is_not_damaged(rng, tmp_path):
+    base, writer = saved(rng, tmp_path / "rows.index")
+    reader, stop = capball.Index.open(tmp_path / "rows.index"), threading.Event()
+
+    def add():
+        while not stop.is_set():
+            writer.add(base[:300])
+
+    adding = threading.Thread(target=add)
+    adding.start()
+    for _ in range(30):
+        reader.check()
+    stop.set()
+    adding.join()
+
+
+def test_the_exception_of_a_block_is_seen(rng, tmp_path):
+    path = tmp_path / "rows.index"
+    saved(rng, path)[1].close()
+    with pytest.raises(ZeroDivisionError):
+        with capball.Index.open(path, writable=True):
+            path.unlink()
+            1 / 0
+    saved(rng, path)[1].close()
+    with pytest.raises(capball.FileError, match="replaced or removed"):
+        with capball.Index.open(path, writable=True):
+            path.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_file_is_given_up_though_a_child_lives(rng, tmp_path):
+    _, writer = saved(rng, tmp_path / "rows.index")
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(read, 1)
+        writer.close()
+        os._exit(0)
+    writer.close()
+    with capball.Index.open(tmp_path / "rows.index", writable=True):
+        os.write(write, b"x")
+        os.waitpid(child, 0)
+        with pytest.raises(capball.FileError, match="already open for writing"):
+            capball.Index.open(tmp_path / "rows.index", writable=True)
+    os.close(read)
+    os.close(write)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/fail.h"
@@ -123,20 +124,21 @@ static cpb_status apply(cpb_index *index, const record *r, const char *payload, 
 static cpb_status next_record(const cpb_index *index, cpb_index_file *file, uint64_t size, record *r,
                               char **payload, cpb_error *error) {
   *payload = NULL;
-  if (size < file->end || size - file->end < sizeof *r || !cpb_read_at(file->fd, file->end, r, sizeof *r) ||
-      !is_record(index, file, r, size))
-    return CPB_OK;
-  uint64_t bytes = r->count * bytes_per_row(r, index->row_bytes);
-  char *read = malloc(bytes + 1);
-  if (read == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
-  if (!cpb_read_at(file->fd, file->end + sizeof *r, read, bytes) || !is_whole(r, read, index->row_bytes)) {
-    free(read);
+  if (size < file->end || size - file->end < sizeof *r) return CPB_OK;
+  bool read = cpb_read_at(file->fd, file->end, r, sizeof *r);
+  if (read && !is_record(index, file, r, size)) return CPB_OK;
+  uint64_t bytes = read ? r->count * bytes_per_row(r, index->row_bytes) : 0;
+  char *made = malloc(bytes + 1);
+  if (made == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
+  if (read && (read = cpb_read_at(file->fd, file->end + sizeof *r, made, bytes)) &&
+      is_whole(r, made, index->row_bytes)) {
+    file->end = (file->end + sizeof *r + bytes + 7) / 8 * 8;
+    file->sequence++;
+    *payload = made;
     return CPB_OK;
   }
-  file->end = (file->end + sizeof *r + bytes + 7) / 8 * 8;
-  file->sequence++;
-  *payload = read;
-  return CPB_OK;
+  free(made);
+  return read || errno == 0 ? CPB_OK : cpb_file_fail_errno(error, file->path, "read");
 }
 
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error) {
@@ -151,23 +153,34 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
   return status;
 }
 
-/* A writer may have appended records since the index was opened. */
-cpb_status cpb_log_check(const cpb_index *index, uint64_t size, cpb_error *error) {
+uint64_t cpb_log_rest(const cpb_index_file *file, uint64_t size) {
   static const record none;
+  record r = none;
+  uint64_t rest = size > file->end ? size - file->end : 0;
+  bool blank = rest == 0 || (cpb_read_at(file->fd, file->end, &r, rest < sizeof r ? rest : sizeof r) &&
+                             memcmp(&r, &none, sizeof r) == 0);
+  return blank ? 0 : rest;
+}
+
+/* A writer may have appended records since the index was opened, and append more: what is seen twice at the same size of the
+ * file was not being written. */
+cpb_status cpb_log_check(const cpb_index *index, cpb_error *error) {
   cpb_index_file file = *index->file;
-  record r;
-  char *payload;
-  cpb_status status;
+  cpb_status status = CPB_OK;
+  uint64_t size = 0, before;
   do {
-    status = next_record(index, &file, size, &r, &payload, error);
-    free(payload);
-  } while (status == CPB_OK && payload != NULL);
-  if (status != CPB_OK || size <= file.end) return status;
-  r = none;
-  uint64_t left = size - file.end;
-  if (cpb_read_at(file.fd, file.end, &r, left < sizeof r ? left : sizeof r) &&
-      memcmp(&r, &none, sizeof r) == 0)
-    return CPB_OK;
+    record r;
+    char *payload = NULL;
+    struct stat seen;
+    before = size;
+    if (fstat(file.fd, &seen) != 0) return cpb_file_fail_errno(error, file.path, "read");
+    size = (uint64_t)seen.st_size;
+    do {
+      status = next_record(index, &file, size, &r, &payload, error);
+      free(payload);
+    } while (status == CPB_OK && payload != NULL);
+  } while (status == CPB_OK && size != before);
+  if (status != CPB_OK || cpb_log_rest(&file, size) == 0) return status;
   return cpb_file_fail(error, CPB_WHY_CHECKSUM, file.path,
                        "bytes %llu to %llu are no record of its log: an interrupted write, or damage",
                        (unsigned long long)file.end, (unsigned long long)size - 1);

@@ -490,7 +490,8 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats),
-                           .columns = index->options.columns};
+                           .columns = index->options.columns,
+                           .dropped = index->dropped};
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }
@@ -530,7 +531,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
 }
 
 static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
-  if (index->file != NULL) return index->file_calls->rewrite(index, fresh, error);
+  if (index->file != NULL) return index->file_calls->rewrite(index, fresh, exec, error);
   cpb_status status = cpb_index_new(&index->options, fresh, error);
   return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
 }

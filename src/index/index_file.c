@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE
 #include "index/index_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,11 @@
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
+/* The lock ends here, though children of a fork have the file open, too. */
 static void close_file(cpb_index_file *file) {
   if (file == NULL) return;
   if (file->map != NULL) munmap(file->map, file->mapped);
+  if (file->fd >= 0 && file->writable && file->process == getpid()) (void)flock(file->fd, LOCK_UN);
   if (file->fd >= 0) close(file->fd);
   free(file->path);
   free(file);
@@ -104,7 +107,7 @@ static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l
   }
 }
 
-static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error);
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
 
 static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
                                                 close_file};
@@ -128,24 +131,29 @@ static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_in
   return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
 }
 
-static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
+static cpb_status load(cpb_index_file *file, cpb_index **made, uint64_t *size, cpb_error *error) {
   cpb_index_layout l = {0};
-  uint64_t size;
-  cpb_status status = read_head(file, made, &l, &size, error);
+  cpb_status status = read_head(file, made, &l, size, error);
   if (status == CPB_OK) status = map_snapshot(file, &l, error);
   if (status != CPB_OK) return status;
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
   if (status == CPB_OK) status = take_ids(*made, &l, file, error);
-  return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
+  return status == CPB_OK ? cpb_log_replay(*made, file, *size, error) : status;
 }
 
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
+  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK
+               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing")
+               : cpb_file_fail_errno(error, file->path, "lock");
   char *path = realpath(file->path, NULL);
-  if (path == NULL || flock(file->fd, LOCK_EX | LOCK_NB) != 0 || !has_name(file, path)) {
+  if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
+  if (!has_name(file, path)) {
     free(path);
-    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing");
+    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path,
+                         "it was replaced in this moment: open it again");
   }
   free(file->path);
   file->path = path;
@@ -167,7 +175,9 @@ static cpb_index_file *new_file(const char *path, bool writable, int fd) {
 /* Takes the file, also on failure. */
 static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *error) {
   cpb_index *made = NULL;
-  cpb_status status = load(file, &made, error);
+  uint64_t size;
+  cpb_status status = load(file, &made, &size, error);
+  if (status == CPB_OK) made->dropped = cpb_log_rest(file, size);
   if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
     status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {
@@ -198,18 +208,6 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   return status;
 }
 
-/* The old file has lost its name then: what is written to it would be lost. */
-static cpb_status rewrite(cpb_index *index, cpb_index **fresh, cpb_error *error) {
-  int fd = index->file->fd;
-  cpb_status status = cpb_index_write_snapshot(index, index->file->path, &fd, error);
-  if (status != CPB_OK) return status;
-  index->file->broken = true;
-  cpb_index_file *file = new_file(index->file->path, true, fd);
-  if (file != NULL) return open_from(file, fresh, error);
-  close(fd);
-  return cpb_fail_memory(error, "an index");
-}
-
 /* ---- checking ---- */
 
 /* Read into memory, since the mapping of a damaged file may end in SIGBUS. */
@@ -218,9 +216,9 @@ static cpb_status read_sums(const cpb_index_file *file, const cpb_index_layout *
   size_t bytes = (cpb_index_layout_segments(l) + 1) * sizeof **sums;
   *sums = malloc(bytes);
   if (*sums == NULL) return cpb_fail_memory(error, "checksums");
-  if (!cpb_read_at(file->fd, l->sums_at, *sums, bytes) || cpb_checksum(*sums, bytes) != l->sums_checksum)
-    return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path, "its checksums are damaged");
-  return CPB_OK;
+  cpb_status status = cpb_read_all(file->fd, file->path, l->sums_at, *sums, bytes, error);
+  if (status != CPB_OK || cpb_checksum(*sums, bytes) == l->sums_checksum) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path, "its checksums are damaged");
 }
 
 static cpb_status check_part(const cpb_index *index, const cpb_index_layout *l, size_t part,
@@ -254,32 +252,47 @@ static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, c
   uint64_t size;
   cpb_status status = read_head(index->file, &described, &l, &size, error);
   cpb_index_free(described);
-  if (status == CPB_OK) status = check_parts(index, &l, exec, error);
-  return status == CPB_OK ? cpb_log_check(index, size, error) : status;
+  return status == CPB_OK ? check_parts(index, &l, exec, error) : status;
 }
 
 cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (index->file != NULL) status = check_snapshot(index, exec, error);
+  if (index->file != NULL && status == CPB_OK) status = cpb_log_check(index, error);
   cpb_index_unlock(index);
   return status;
 }
 
 /* ---- saving ---- */
 
+/* Damage must not get new checksums. After it the old file has no name: what is written to it would be lost. */
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
+  int fd = index->file->fd;
+  cpb_status status = check_snapshot(index, exec, error);
+  if (status == CPB_OK) status = cpb_index_write_snapshot(index, index->file->path, &fd, error);
+  if (status != CPB_OK) return status;
+  index->file->broken = true;
+  cpb_index_file *file = new_file(index->file->path, true, fd);
+  if (file != NULL) return open_from(file, fresh, error);
+  close(fd);
+  return cpb_fail_memory(error, "an index");
+}
+
 static cpb_status sync_file(const cpb_index *index, cpb_error *error) {
   cpb_status status = index->file->writable ? check_writable(index, error) : CPB_OK;
   if (status != CPB_OK || fdatasync(index->file->fd) == 0) return status;
+  index->file->broken = true; /* another attempt could succeed without having written anything */
   return cpb_file_fail_errno(error, index->file->path, "write");
 }
 
 static cpb_status save(const cpb_index *index, const char *path, cpb_error *error) {
   if (path == NULL) return index->file == NULL ? cpb_fail_missing(error, "path") : sync_file(index, error);
-  if (index->file == NULL || !has_name(index->file, path))
-    return cpb_index_write_snapshot(index, path, NULL, error);
-  return cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
-                       "the index was opened from this file: compact it to rewrite the file");
+  if (index->file != NULL && has_name(index->file, path))
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
+                         "the index was opened from this file: compact it to rewrite the file");
+  cpb_status status = index->file == NULL ? CPB_OK : check_snapshot(index, NULL, error);
+  return status == CPB_OK ? cpb_index_write_snapshot(index, path, NULL, error) : status;
 }
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {

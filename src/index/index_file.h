@@ -2,6 +2,7 @@
 #ifndef CPB_INDEX_INDEX_FILE_H
 #define CPB_INDEX_INDEX_FILE_H
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "index/change.h"
@@ -9,9 +10,10 @@
 struct cpb_index_file {
   char *path;
   int fd;
-  bool writable, broken; /* broken: a failed write could not be undone */
-  pid_t process;         /* that opened it: a child shares its lock, but not the end of its log */
-  void *map;             /* of the snapshot */
+  bool writable;
+  atomic_bool broken; /* a failed write could not be undone, or what was written may not be on disk */
+  pid_t process;      /* that opened it: a child shares its lock, but not the end of its log */
+  void *map;          /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */
 };
@@ -31,7 +33,10 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
  * its writer ended. */
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error);
 
-/* EFORMAT if what follows the last whole record is not the beginning of a write without its head. */
-cpb_status cpb_log_check(const cpb_index *index, uint64_t size, cpb_error *error);
+/* EFORMAT if what follows the last whole record, now, is not the beginning of a write without its head. */
+cpb_status cpb_log_check(const cpb_index *index, cpb_error *error);
+
+/* Bytes after the last record in a file of that size; 0 if they are a write without its head. */
+uint64_t cpb_log_rest(const cpb_index_file *file, uint64_t size);
 
 #endif

@@ -55,7 +55,7 @@ typedef struct cpb_index_file_calls {
   /* EINVAL if the file was opened read-only. */
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
   /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
-  cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
   /* Copies mapped bytes by reading the file; false if that fails. */
   bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
@@ -85,6 +85,7 @@ struct cpb_index {
   struct cpb_coder *coder; /* cached for the next call that adds rows */
 
   bool closed;
+  uint64_t dropped;            /* bytes of the file that were no record, when it was opened */
   struct cpb_index_file *file; /* it was opened from; NULL: it exists in memory only */
   const cpb_index_file_calls *file_calls;
 };

@@ -30,6 +30,7 @@ cpb_status cpb_index_check_machine(const char *path, cpb_error *error) {
 }
 
 bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count) {
+  errno = 0;
   for (size_t done = 0; done < count;) {
     ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
     if (n < 0 && errno == EINTR) continue;
@@ -37,6 +38,13 @@ bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count) {
     done += (size_t)n;
   }
   return true;
+}
+
+cpb_status cpb_read_all(int fd, const char *path, uint64_t offset, void *bytes, size_t count,
+                        cpb_error *error) {
+  if (cpb_read_at(fd, offset, bytes, count)) return CPB_OK;
+  return errno != 0 ? cpb_file_fail_errno(error, path, "read")
+                    : cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, path, "the file is truncated");
 }
 
 /* ---- offsets ---- */
@@ -125,12 +133,8 @@ static cpb_status add_pages(int fd, const char *path, cpb_file_part part, cpb_ro
   size_t count = (size_t)((part.end - part.begin) / PAGE);
   for (size_t first = 0; status == CPB_OK && first < count; first += AT_ONCE) {
     size_t here = count - first < AT_ONCE ? count - first : AT_ONCE;
-    errno = 0;
-    if (cpb_read_at(fd, part.begin + first * PAGE, pages, here * PAGE))
-      (void)cpb_row_digest_add(digest, first, cpb_rows(pages, CPB_U8, here, PAGE));
-    else
-      status = errno != 0 ? cpb_file_fail_errno(error, path, "read")
-                          : cpb_file_fail(error, CPB_WHY_FILE_ENDS_EARLY, path, "the file is truncated");
+    status = cpb_read_all(fd, path, part.begin + first * PAGE, pages, here * PAGE, error);
+    if (status == CPB_OK) (void)cpb_row_digest_add(digest, first, cpb_rows(pages, CPB_U8, here, PAGE));
   }
   free(pages);
   return status;
@@ -159,8 +163,11 @@ static void put_names(cpb_state *s, const cpb_index *index) {
   const char *const *names = index->options.columns;
   if (names == NULL) return;
   cpb_state_size(s, names_bytes(index));
-  for (size_t k = 0; k < index->options.cols; k++)
-    for (size_t i = 0; i <= strlen(names[k]); i++) cpb_state_number(s, (unsigned char)names[k][i], 1);
+  for (size_t k = 0; k < index->options.cols; k++) {
+    const char *next = names[k];
+    do cpb_state_number(s, (unsigned char)*next, 1);
+    while (*next++ != 0);
+  }
 }
 
 static void put_head(cpb_state *s, void **object) {
@@ -200,7 +207,12 @@ cpb_status cpb_head_write(const cpb_index *index, const cpb_index_layout *l, con
   cpb_status status = cpb_state_write(put_head, &h, &bytes, &count, error);
   if (status != CPB_OK) return status;
   uint64_t size = count;
-  status = cpb_whole_write_at(file, 0, mark, MARK, error);
+  if (size > HEAD_MOST)
+    status =
+        cpb_file_fail(error, CPB_WHY_FILE_LIMIT, file->path,
+                      "its columns and their names take %llu bytes, the header of an index has at most %d",
+                      (unsigned long long)size, HEAD_MOST);
+  if (status == CPB_OK) status = cpb_whole_write_at(file, 0, mark, MARK, error);
   if (status == CPB_OK) status = cpb_whole_write_at(file, MARK, &size, sizeof size, error);
   if (status == CPB_OK) status = cpb_whole_write_at(file, HEAD_AT, bytes, count, error);
   free(bytes);
@@ -274,7 +286,10 @@ cpb_status cpb_head_read(int fd, const char *path, uint64_t size, cpb_index **in
                          cpb_error *error) {
   char begins[HEAD_AT];
   uint64_t count;
-  if (size < HEAD_AT || !cpb_read_at(fd, 0, begins, HEAD_AT) || memcmp(begins, mark, MARK) != 0)
+  cpb_status status = CPB_OK;
+  if (size >= HEAD_AT) status = cpb_read_all(fd, path, 0, begins, HEAD_AT, error);
+  if (status != CPB_OK) return status;
+  if (size < HEAD_AT || memcmp(begins, mark, MARK) != 0)
     return cpb_file_fail(error, CPB_WHY_FOREIGN, path, "this is not an index of capball");
   memcpy(&count, begins + MARK, sizeof count);
   if (count > HEAD_MOST || count > size - HEAD_AT)
@@ -283,8 +298,8 @@ cpb_status cpb_head_read(int fd, const char *path, uint64_t size, cpb_index **in
   if (bytes == NULL) return cpb_fail_memory(error, "the header of an index");
   cpb_state from = {
       .reading = true, .from = bytes, .left = count, .name = path, .status = CPB_OK, .error = error};
-  cpb_status status = cpb_read_at(fd, HEAD_AT, bytes, count) ? get_head(&from, index, l, error)
-                                                             : cpb_file_fail_errno(error, path, "read");
+  status = cpb_read_all(fd, path, HEAD_AT, bytes, count, error);
+  if (status == CPB_OK) status = get_head(&from, index, l, error);
   free(bytes);
   return status;
 }

@@ -48,8 +48,10 @@ typedef struct cpb_page_sum {
 /* Reads the pages of a part, a piece at a time. */
 cpb_status cpb_page_sum_of(int fd, const char *path, cpb_file_part part, cpb_page_sum *sum, cpb_error *error);
 
-/* Reads exactly `count` bytes. */
+/* Reads exactly `count` bytes; false with errno 0 if the file ends before. The other function reports either. */
 bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count);
+cpb_status cpb_read_all(int fd, const char *path, uint64_t offset, void *bytes, size_t count,
+                        cpb_error *error);
 
 /* EFORMAT on machines whose sizes have less than 64 bits. */
 cpb_status cpb_index_check_machine(const char *path, cpb_error *error);

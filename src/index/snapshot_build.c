@@ -93,7 +93,7 @@ cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *pa
   if (status != CPB_OK) return status;
   building b = {.index = index, .w = {.index = index, .l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS)}};
   b.w.l.slots = UINT64_MAX / 2; /* not known yet */
-  status = cpb_snapshot_open(&b.w, path, false, error);
+  status = cpb_snapshot_open(&b.w, path, -1, error);
   if (status == CPB_OK) status = build(&b, source, exec, error);
   cpb_snapshot_close(&b.w);
   cpb_index_free(index);

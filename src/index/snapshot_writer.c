@@ -15,12 +15,19 @@
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
-cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, bool own, cpb_error *error) {
+static cpb_status keep_own(cpb_whole *file, int own, cpb_error *error) {
+  file->kept = fcntl(own, F_DUPFD_CLOEXEC, 0);
+  if (file->kept >= 0 && fstat(file->kept, &file->seen) == 0) return CPB_OK;
+  return cpb_file_fail_errno(error, file->path, "look at");
+}
+
+cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, int own, cpb_error *error) {
   cpb_status status = cpb_index_check_machine(path, error);
   if (status == CPB_OK) status = cpb_whole_open(path, &w->file, error);
   if (status == CPB_OK && w->file.stream)
     status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path, "an index can only be written to a regular file");
-  return status == CPB_OK && !own ? cpb_whole_keep(&w->file, error) : status;
+  if (status != CPB_OK) return status;
+  return own >= 0 ? keep_own(&w->file, own, error) : cpb_whole_keep(&w->file, error);
 }
 
 void cpb_snapshot_close(cpb_snapshot_writer *w) {
@@ -171,7 +178,7 @@ cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, in
   cpb_snapshot_writer w = {.index = index,
                            .l = cpb_index_layout_of(index, index->slots - index->removed, ids_kind(index))};
   int made = -1;
-  cpb_status status = cpb_snapshot_open(&w, path, own != NULL, error);
+  cpb_status status = cpb_snapshot_open(&w, path, own != NULL ? *own : -1, error);
   if (status == CPB_OK) status = index->removed > 0 ? write_live(&w, error) : write_all(&w, error);
   if (status == CPB_OK) status = write_ids(&w, error);
   if (status == CPB_OK && own != NULL && (made = fcntl(w.file.fd, F_DUPFD_CLOEXEC, 0)) < 0)

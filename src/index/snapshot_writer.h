@@ -16,9 +16,9 @@ typedef struct cpb_snapshot_writer {
   size_t sums_room;
 } cpb_snapshot_writer;
 
-/* Opens the file of w->index with the layout w->l. EIO if an index is open for writing from there, unless that is the
- * caller's own. */
-cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, bool own, cpb_error *error);
+/* Opens the file of w->index with the layout w->l. EIO if an index is open for writing from there. own: the descriptor of
+ * the caller's own file of that name, which alone is then replaced; < 0: none. */
+cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, int own, cpb_error *error);
 
 /* Rows that are to be coded: allocates w->block and w->coder; adds a row to the block, which is written when it is full;
  * writes the last block. EROW counts rows from the first. */

@@ -1,7 +1,12 @@
-/* Calls of an index that must be refused: nothing changes, and the error names the argument. */
+/* Calls of an index that must be refused: nothing changes, and the error names the argument or the file. */
+#define _GNU_SOURCE
 #include "support/check.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
@@ -11,6 +16,21 @@ enum { D = 2 };
 
 static const float point[D] = {3, 4};
 static const cpb_view one = {point, CPB_F32, 1, D, D};
+
+/* Instead of the C library's: reading fails from an offset on. */
+static off_t bad_from = INT64_MAX;
+
+static ssize_t read_from(int fd, void *bytes, size_t count, off_t offset) {
+  if (offset < bad_from) return (ssize_t)syscall(SYS_pread64, fd, bytes, count, offset);
+  errno = EIO;
+  return -1;
+}
+ssize_t pread(int fd, void *bytes, size_t count, off_t offset) { return read_from(fd, bytes, count, offset); }
+#if defined __GLIBC__ && defined __LP64__
+ssize_t pread64(int fd, void *bytes, size_t count, off_t offset) {
+  return read_from(fd, bytes, count, offset);
+}
+#endif
 
 static cpb_index *empty(void) {
   cpb_index_options options;
@@ -86,6 +106,34 @@ static void a_closed_index(void **state) {
   cpb_index_free(next);
 }
 
+/* A log that cannot be read has not ended: a writer must not cut it off. */
+static void a_log_that_cannot_be_read(void **state) {
+  (void)state;
+  cpb_error error;
+  const char *path = scratch_path("index");
+  cpb_index *index = empty(), *writer;
+  struct stat before, after;
+  assert_int_equal(cpb_index_save(index, path, &error), CPB_OK);
+  assert_int_equal(stat(path, &before), 0);
+  assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_OK);
+  for (int i = 0; i < 20; i++) assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_save(writer, NULL, &error), CPB_OK);
+  assert_int_equal(stat(path, &after), 0);
+  for (off_t at = 0; at < after.st_size - before.st_size; at += 8) {
+    bad_from = before.st_size + at;
+    assert_int_equal(cpb_index_check(writer, NULL, &error), CPB_OK); /* what it wrote itself */
+    assert_int_equal(cpb_index_close(writer, &error), CPB_OK);
+    cpb_index_free(writer);
+    assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_EIO);
+    assert_int_equal(cpb_index_open(path, false, &writer, &error), CPB_EIO);
+    bad_from = INT64_MAX;
+    assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_OK);
+    assert_true(count_of(writer) == 20);
+  }
+  cpb_index_free(writer);
+  cpb_index_free(index);
+}
+
 /* They are stored, and the index has a copy. */
 static void names_of_columns(void **state) {
   (void)state;
@@ -114,6 +162,7 @@ static void names_of_columns(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(ids_end), cmocka_unit_test(arguments_that_are_missing),
-                                     cmocka_unit_test(a_closed_index), cmocka_unit_test(names_of_columns)};
+                                     cmocka_unit_test(a_closed_index), cmocka_unit_test(names_of_columns),
+                                     cmocka_unit_test(a_log_that_cannot_be_read)};
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

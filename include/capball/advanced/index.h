@@ -6,7 +6,8 @@
  * double. Rows of bytes, except under COSINE, are their own codes and are stored once.
  *
  * Rows have 64-bit ids: the caller's, or their numbers in order of arrival. Any number of threads may search while one
- * adds, removes or replaces rows: a search sees the state before or after such a call, never a part of it.
+ * adds, removes or replaces rows: a search sees the state before or after such a call, never a part of it. Functions that a
+ * call calls back, filters and those of its cpb_exec too, must not call functions of the same index.
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_INDEX_H
@@ -114,6 +115,9 @@ typedef struct cpb_index_report {
   uint64_t measured;   /* rows that were read for them, to compute values in double */
   uint64_t by_floats;  /* queries answered in floats because codes could not separate their nearest rows */
   const char *const *columns; /* names of the columns, the index's; NULL: none */
+  uint64_t
+      dropped; /* bytes after the last record of the file that were not used when it was opened, and removed if
+                     * for writing: a write that a power failure has interrupted, or damage */
 } cpb_index_report;
 
 /** Fills *report up to report->size, which the caller has set. */
@@ -148,7 +152,7 @@ CPB_CALL cpb_status cpb_index_close(cpb_index *index, cpb_error *error);
 
 /** Verifies the checksums of the file that the index was opened from, by reading all of it; opening verifies the header,
  *  and takes the log up to the first record that is damaged or unfinished. An index in memory is always valid.
- *  EFORMAT: the file is damaged; the message names the bytes. */
+ *  EFORMAT: the file is damaged; the message names the bytes. cpb_index_save and cpb_index_compact verify them, too. */
 CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
 /** Rebuilds the index without the removed rows; ids are kept. The file of an index opened for writing is replaced
