@@ -250,8 +250,8 @@ static void forget_temporary(cpb_whole *whole) {
 }
 
 static cpb_status replace_target(cpb_whole *whole, cpb_error *error) {
-  if (whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
   bool named = whole->temporary != NULL || name_temporary(whole, 0, give_name);
+  if (named && whole->kept >= 0 && !is_unchanged(whole)) return refuse_changed(whole, error);
   if (!named || rename(whole->temporary, whole->target) != 0)
     return cpb_file_fail_errno(error, whole->path, "put in place");
   forget_temporary(whole);
