@@ -120,25 +120,31 @@ static cpb_status apply(cpb_index *index, const record *r, const char *payload, 
   return cpb_index_apply(index, &change, NULL, error);
 }
 
+/* A read that failed. The file may have become shorter: its writer has undone a failed write. */
+static cpb_status end_or_error(const cpb_index_file *file, cpb_error *error) {
+  return errno == 0 ? CPB_OK : cpb_file_fail_errno(error, file->path, "read");
+}
+
 /* The whole record at the end of what was read, which is then passed; *payload is NULL if there is none. */
 static cpb_status next_record(const cpb_index *index, cpb_index_file *file, uint64_t size, record *r,
                               char **payload, cpb_error *error) {
   *payload = NULL;
   if (size < file->end || size - file->end < sizeof *r) return CPB_OK;
-  bool read = cpb_read_at(file->fd, file->end, r, sizeof *r);
-  if (read && !is_record(index, file, r, size)) return CPB_OK;
-  uint64_t bytes = read ? r->count * bytes_per_row(r, index->row_bytes) : 0;
-  char *made = malloc(bytes + 1);
-  if (made == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
-  if (read && (read = cpb_read_at(file->fd, file->end + sizeof *r, made, bytes)) &&
-      is_whole(r, made, index->row_bytes)) {
-    file->end = (file->end + sizeof *r + bytes + 7) / 8 * 8;
-    file->sequence++;
-    *payload = made;
-    return CPB_OK;
+  if (!cpb_read_at(file->fd, file->end, r, sizeof *r)) return end_or_error(file, error);
+  if (!is_record(index, file, r, size)) return CPB_OK;
+  uint64_t bytes = r->count * bytes_per_row(r, index->row_bytes);
+  char *read = malloc(bytes + 1);
+  if (read == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
+  bool there = cpb_read_at(file->fd, file->end + sizeof *r, read, bytes);
+  cpb_status status = there ? CPB_OK : end_or_error(file, error);
+  if (!there || !is_whole(r, read, index->row_bytes)) {
+    free(read);
+    return status;
   }
-  free(made);
-  return read || errno == 0 ? CPB_OK : cpb_file_fail_errno(error, file->path, "read");
+  file->end = (file->end + sizeof *r + bytes + 7) / 8 * 8;
+  file->sequence++;
+  *payload = read;
+  return CPB_OK;
 }
 
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error) {

@@ -153,7 +153,7 @@ static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
   if (!has_name(file, path)) {
     free(path);
     return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path,
-                         "it was replaced in this moment: open it again");
+                         "another program has just replaced it: open it again");
   }
   free(file->path);
   file->path = path;
