@@ -175,20 +175,20 @@ class Index(_core.Index):
         array = self._rows(rows)
         if ids is None and facts["next_id"] + (len(array) if array.ndim > 1 else 1) > 2**63:
             raise ValueError(f"no ids are left after {facts['next_id'] - 1}: pass ids")
-        with self._lending, self._at_work("add", progress) as told:
+        with self._at_work("add", progress) as told, self._lending:
             super().add(array, None if ids is None else _ids(ids), threads, told)
             self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         array = self._rows(rows)
-        with self._lending, self._at_work("replace", progress) as told:
+        with self._at_work("replace", progress) as told, self._lending:
             super().replace(array, _ids(ids), threads, told)
             self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
-        with self._lending, self._at_work("compact", progress) as told:
+        with self._at_work("compact", progress) as told, self._lending:
             super().compact(threads, told)
             if self._lent is not None:
                 self._lent.clear()

@@ -159,35 +159,49 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
   return status;
 }
 
-uint64_t cpb_log_rest(const cpb_index_file *file, uint64_t size) {
+static bool is_blank(const cpb_index_file *file, uint64_t rest) {
   static const record none;
   record r = none;
-  uint64_t rest = size > file->end ? size - file->end : 0;
-  bool blank = rest == 0 || (cpb_read_at(file->fd, file->end, &r, rest < sizeof r ? rest : sizeof r) &&
-                             memcmp(&r, &none, sizeof r) == 0);
-  return blank ? 0 : rest;
+  return cpb_read_at(file->fd, file->end, &r, rest < sizeof r ? rest : sizeof r) &&
+         memcmp(&r, &none, sizeof r) == 0;
 }
 
 /* A writer may have appended records since the index was opened, and append more: what is seen twice at the same size of the
  * file was not being written. */
-cpb_status cpb_log_check(const cpb_index *index, cpb_error *error) {
-  cpb_index_file file = *index->file;
+static cpb_status pass_records(const cpb_index *index, cpb_index_file *file, uint64_t *size,
+                               cpb_error *error) {
   cpb_status status = CPB_OK;
-  uint64_t size = 0, before;
+  uint64_t before;
+  *size = 0;
   do {
     record r;
     char *payload = NULL;
     struct stat seen;
-    before = size;
-    if (fstat(file.fd, &seen) != 0) return cpb_file_fail_errno(error, file.path, "read");
-    size = (uint64_t)seen.st_size;
+    before = *size;
+    if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
+    *size = (uint64_t)seen.st_size;
     do {
-      status = next_record(index, &file, size, &r, &payload, error);
+      status = next_record(index, file, *size, &r, &payload, error);
       free(payload);
     } while (status == CPB_OK && payload != NULL);
-  } while (status == CPB_OK && size != before);
-  if (status != CPB_OK || cpb_log_rest(&file, size) == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file.path,
-                       "bytes %llu to %llu are no record of its log: an interrupted write, or damage",
-                       (unsigned long long)file.end, (unsigned long long)size - 1);
+  } while (status == CPB_OK && *size != before);
+  return status;
+}
+
+cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
+                        cpb_error *error) {
+  cpb_index_file file = *opened;
+  uint64_t size;
+  cpb_status status = pass_records(index, &file, &size, error);
+  *rest = size > file.end && !is_blank(&file, size - file.end) ? size - file.end : 0;
+  return status;
+}
+
+cpb_status cpb_log_check(const cpb_index *index, cpb_error *error) {
+  uint64_t rest;
+  cpb_status status = cpb_log_rest(index, index->file, &rest, error);
+  if (status != CPB_OK || rest == 0) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, index->file->path,
+                       "its last %llu bytes are no record of its log: an interrupted write, or damage",
+                       (unsigned long long)rest);
 }

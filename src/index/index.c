@@ -356,10 +356,10 @@ static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) 
   return status;
 }
 
-static void undo_add(cpb_index *index, size_t slots, uint64_t next_id) {
+static void undo_add(cpb_index *index, size_t slots, size_t prepared, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
   index->next_id = next_id;
-  take_back(index, slots, index->prepared);
+  take_back(index, slots, prepared);
 }
 
 static cpb_status log_change(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
@@ -373,12 +373,12 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
 
 static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                              cpb_error *error) {
-  size_t slots = index->slots;
+  size_t slots = index->slots, prepared = index->prepared;
   uint64_t next_id = index->next_id;
   cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
   if (status != CPB_OK) return status;
   status = log_change(index, change, error);
-  if (status != CPB_OK) undo_add(index, slots, next_id);
+  if (status != CPB_OK) undo_add(index, slots, prepared, next_id);
   return status;
 }
 

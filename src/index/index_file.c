@@ -131,15 +131,16 @@ static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_in
   return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
 }
 
-static cpb_status load(cpb_index_file *file, cpb_index **made, uint64_t *size, cpb_error *error) {
+static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
   cpb_index_layout l = {0};
-  cpb_status status = read_head(file, made, &l, size, error);
+  uint64_t size;
+  cpb_status status = read_head(file, made, &l, &size, error);
   if (status == CPB_OK) status = map_snapshot(file, &l, error);
   if (status != CPB_OK) return status;
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
   if (status == CPB_OK) status = take_ids(*made, &l, file, error);
-  return status == CPB_OK ? cpb_log_replay(*made, file, *size, error) : status;
+  return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
 }
 
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
@@ -175,9 +176,8 @@ static cpb_index_file *new_file(const char *path, bool writable, int fd) {
 /* Takes the file, also on failure. */
 static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *error) {
   cpb_index *made = NULL;
-  uint64_t size;
-  cpb_status status = load(file, &made, &size, error);
-  if (status == CPB_OK) made->dropped = cpb_log_rest(file, size);
+  cpb_status status = load(file, &made, error);
+  if (status == CPB_OK) status = cpb_log_rest(made, file, &made->dropped, error);
   if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
     status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {

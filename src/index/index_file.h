@@ -33,10 +33,11 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
  * its writer ended. */
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error);
 
-/* EFORMAT if what follows the last whole record, now, is not the beginning of a write without its head. */
-cpb_status cpb_log_check(const cpb_index *index, cpb_error *error);
+/* *rest: bytes after the last record of the file as it is now; 0 if they are a write without its head. */
+cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
+                        cpb_error *error);
 
-/* Bytes after the last record in a file of that size; 0 if they are a write without its head. */
-uint64_t cpb_log_rest(const cpb_index_file *file, uint64_t size);
+/* EFORMAT if there is such a rest. */
+cpb_status cpb_log_check(const cpb_index *index, cpb_error *error);
 
 #endif

@@ -3,7 +3,10 @@
 #include "support/check.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -134,6 +137,65 @@ static void a_log_that_cannot_be_read(void **state) {
   cpb_index_free(index);
 }
 
+/* ---- a disk that is full ---- */
+
+enum { WIDE = 40, MOST = 25000, LARGER = 4 };
+
+static const size_t sizes[][2] = {{5, 100}, {700, 2500}, {1000, 5000}, {3000, 20000}, {5000, 20000}};
+
+static float wide[MOST * WIDE];
+
+static cpb_view wide_rows(size_t first, size_t count) {
+  return cpb_rows(wide + first * WIDE, CPB_F32, count, WIDE);
+}
+
+static void every_row_is_found(const cpb_index *index, size_t count) {
+  cpb_hit *hits = malloc(count * sizeof *hits);
+  for (size_t i = 0; i < count; i += 1 + count / 200) {
+    assert_int_equal(cpb_index_search(index, wide_rows(i, 1), 1, NULL, hits, NULL, NULL, NULL), CPB_OK);
+    assert_true(hits[0].id == i && hits[0].value == 0);
+  }
+  assert_int_equal(cpb_index_search(index, wide_rows(0, 1), count, NULL, hits, NULL, NULL, NULL), CPB_OK);
+  for (size_t i = 0; i < count; i++) assert_true(hits[i].id < count);
+  free(hits);
+}
+
+/* Rows that are added may change the codes of all others: they are as before if the log cannot be written. */
+static void a_disk_that_is_full(void **state) {
+  (void)state;
+  const char *path = scratch_path("index");
+  test_rng rng = {7};
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = WIDE;
+  for (size_t i = 0; i < MOST * WIDE; i++)
+    wide[i] = (float)(test_gauss(&rng) * (i < MOST * WIDE / 5 ? 1 : LARGER));
+  signal(SIGXFSZ, SIG_IGN);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const size_t few = sizes[i][0], more = sizes[i][1];
+    cpb_index *index;
+    struct stat seen;
+    struct rlimit usual, full;
+    assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
+    assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
+    cpb_index_free(index);
+    assert_int_equal(cpb_index_open(path, true, &index, NULL), CPB_OK);
+    assert_int_equal(cpb_index_add(index, wide_rows(0, few), NULL, NULL, NULL), CPB_OK);
+    assert_int_equal(stat(path, &seen), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    full = usual;
+    full.rlim_cur = (rlim_t)seen.st_size + 100;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    assert_int_equal(cpb_index_add(index, wide_rows(few, more), NULL, NULL, NULL), CPB_EIO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    assert_true(count_of(index) == few);
+    every_row_is_found(index, few);
+    assert_int_equal(cpb_index_add(index, wide_rows(few, more), NULL, NULL, NULL), CPB_OK);
+    every_row_is_found(index, few + more);
+    cpb_index_free(index);
+  }
+}
+
 /* They are stored, and the index has a copy. */
 static void names_of_columns(void **state) {
   (void)state;
@@ -161,8 +223,11 @@ static void names_of_columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ids_end), cmocka_unit_test(arguments_that_are_missing),
-                                     cmocka_unit_test(a_closed_index), cmocka_unit_test(names_of_columns),
-                                     cmocka_unit_test(a_log_that_cannot_be_read)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ids_end),
+                                     cmocka_unit_test(arguments_that_are_missing),
+                                     cmocka_unit_test(a_closed_index),
+                                     cmocka_unit_test(names_of_columns),
+                                     cmocka_unit_test(a_log_that_cannot_be_read),
+                                     cmocka_unit_test(a_disk_that_is_full)};
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
