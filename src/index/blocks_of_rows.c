@@ -32,30 +32,31 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
 
 /* ---- memory ---- */
 
-/* Memory of this size has large pages, which scans of the codes and the first write of rows are much faster with. */
-enum { LARGE = 2 << 20, SHARING = 512 /* blocks that share memory, at most */ };
+/* Scans of the codes and the first write of rows are faster with large pages. The system may take milliseconds to find one,
+ * too long for a call that adds a few rows: memory of less than MUCH has none. */
+enum { PAGE = 2 << 20, MUCH = 8 << 20, SHARING = 512 /* blocks that share memory, at most */ };
 
 static size_t bytes_of(const cpb_index *index, size_t blocks) {
   return blocks * (cpb_block_row_bytes(index) + cpb_block_code_bytes(index));
 }
 
-static void *map_large(size_t bytes) {
-  size_t padded = bytes + LARGE;
+static void *map_pages(size_t bytes) {
+  size_t padded = bytes + PAGE;
   char *memory = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return NULL;
-  size_t before = (size_t)(-(uintptr_t)memory % LARGE);
+  size_t before = (size_t)(-(uintptr_t)memory % PAGE);
   if (before > 0) munmap(memory, before);
-  munmap(memory + before + bytes, LARGE - before);
+  munmap(memory + before + bytes, PAGE - before);
 #ifdef MADV_HUGEPAGE
-  (void)madvise(memory + before, bytes, MADV_HUGEPAGE);
+  if (bytes >= MUCH) (void)madvise(memory + before, bytes, MADV_HUGEPAGE);
 #endif
   return memory + before;
 }
 
 /* Zeroed memory for blocks [0, count): their codes, then their rows. */
 static bool make_blocks(const cpb_index *index, cpb_index_block *blocks, size_t count) {
-  size_t bytes = bytes_of(index, count), mapped = bytes >= LARGE ? (bytes + LARGE - 1) / LARGE * LARGE : 0;
-  char *memory = mapped > 0 ? map_large(mapped) : cpb_zero_lines(bytes, 1);
+  size_t bytes = bytes_of(index, count), mapped = bytes >= PAGE ? (bytes + PAGE - 1) / PAGE * PAGE : 0;
+  char *memory = mapped > 0 ? map_pages(mapped) : cpb_zero_lines(bytes, 1);
   if (memory == NULL) return false;
   for (size_t i = 0; i < count; i++) {
     blocks[i] = (cpb_index_block){.count = 0};
