@@ -53,9 +53,10 @@ void cpb_codes_thresholds(const cpb_byte_filter *byte_filter, const cpb_byte_fil
   bool products = byte_filter->float_filter->metric == CPB_IP,
        whole = byte_filter->kind != CPB_BYTE_FILTER_FLOATS;
   double of_term = !products ? -run->step / 2 : whole ? (double)byte_filter->center[0] / run->step : 0;
-  const float scale = (float)(of_term * (double)per_step);
-  for (size_t j = 0; j < PANEL; j++)
-    threshold[j] = -cpb_byte_filter_rise(term[j] == ALWAYS ? INFINITY : scale * (float)term[j], 1);
+  for (size_t j = 0; j < PANEL; j++) {
+    float part = term[j] == ALWAYS ? INFINITY : (float)(of_term * term[j]);
+    threshold[j] = -cpb_byte_filter_rise(part, per_step);
+  }
 }
 
 /* ---- panels: codes plus 128, the positions of a word contiguous ---- */
