@@ -25,7 +25,8 @@ static int open_index(const cli_job *job, bool writable, cpb_index **index) {
   if (cpb_index_open(job->operands[0], writable, index, &error) != CPB_OK) return fail(job, &error);
   uint64_t dropped = facts_of(*index).dropped;
   if (dropped > 0)
-    cli_say(job, "%s: its last %llu bytes are no record of its log, after a power failure or by damage: %s",
+    cli_say(job,
+            "%s: its last %llu bytes are not a record of its log, because of a power failure or damage: %s",
             job->operands[0], (unsigned long long)dropped, writable ? "removed" : "ignored");
   return CLI_OK;
 }
@@ -128,10 +129,10 @@ const cli_command cli_verb_index_add = {
     .summary = "add the rows of a file to an index",
     .text =
         "Their ids follow the largest id that was ever in the index. Columns are taken by name if both have "
-        "names. Numbers are converted to f32 or f64; for other indexes they must have their type. Each block "
-        "of rows is added "
-        "completely or not at all, and all are on disk at the end. Only one program can write at a time; "
-        "programs that read the index continue to see the state at the time they opened it.",
+        "names. Numbers are converted to f32 or f64 if the index has that type; otherwise they must have the "
+        "type of the index. Each block of rows is added completely or not at all, and all are on disk at the "
+        "end. Only one program can write at a time; programs that read the index see the state at the time "
+        "they opened it.",
     .example = "printf '0,0\\n3,4\\n' > base.csv\n"
                "printf '1,1\\n' > more.csv\n"
                "capball index build base.csv -o base.index\n"

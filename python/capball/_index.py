@@ -36,7 +36,7 @@ _calling = _Calling()
 
 
 def _guarded(index: Index, call: Any) -> Any:
-    """The callable `call`, or None, during which the index, whose lock is held, must not be used."""
+    """`call`, or None, such that using the index while it runs, which would wait for ever, is an error."""
 
     def guarded(*values: Any) -> Any:
         _calling.indexes.append(index)
@@ -102,9 +102,9 @@ class Index(_core.Index):
     Threads may search while one changes the index. Callbacks must not use the index that calls them. After a fork the child may search it, unless another thread was using
     it at that moment; only the process that opened a file for writing can change the index.
 
-    save writes a file, and open maps one: it must be replaced by renaming another file, never be overwritten in place.
+    save writes a file, and open maps it: replace it by renaming another file, never overwrite it in place.
     An index opened with writable=True appends every change to its file, until it is closed; as a context manager an index is
-    saved, if it has a file, and closed at the end. What pickle and copy make of an index can be searched, not changed.
+    saved, if it has a file, and closed at the end. An index restored by pickle or made by copy can be searched, not changed.
 
     d       columns; or the first rows, a 2-d array, which are added
     metric  "l2", "ip" or "cosine"
@@ -243,7 +243,7 @@ class Index(_core.Index):
         made._writable = writable
         dropped = made.describe()["dropped"]
         if dropped:
-            warnings.warn(f"{path}: its last {dropped} bytes are no record of its log, after a power failure or by damage: "
+            warnings.warn(f"{path}: its last {dropped} bytes are not a record of its log, because of a power failure or damage: "
                           f"{'removed' if writable else 'ignored'}", stacklevel=2)
         return made
 
@@ -251,7 +251,7 @@ class Index(_core.Index):
 
     def save(self, path: Any = None) -> None:
         """Writes the index to a file, which is replaced at once; without a path, all changes of an index that was opened
-        for writing are on disk at the end."""
+        for writing are on disk when it returns."""
         self._check()
         super().save(path)
 
@@ -263,8 +263,8 @@ class Index(_core.Index):
         return super().describe()
 
     def close(self) -> None:
-        """Frees the rows and closes the file, so that another may open it for writing; nothing else can be called then. Changes
-        are in the file, and survive a power failure if they were saved."""
+        """Frees the rows and closes the file, so that another may open it for writing; the index cannot be used afterwards.
+        Changes are in the file, and survive a power failure if they were saved."""
         if not self._closed:
             self._check()
         with self._lending:

@@ -418,7 +418,7 @@ class Neighbors(BaseEstimator):
     kneighbors, radius_neighbors and the two graphs answer as those of sklearn.neighbors.NearestNeighbors do.
 
     metric  "l2" or "euclidean"; "cosine": distances are 1 - cosine; "ip": values are inner products, largest first, and
-            radius is the least of them. They are no distances, and not in graphs
+            radius is the least of them. These are not distances, so graphs have mode="connectivity" only
     """
 
     _METRICS = {"l2": "l2", "euclidean": "l2", "cosine": "cosine", "ip": "ip"}
@@ -491,7 +491,7 @@ class Neighbors(BaseEstimator):
 
     def _graph(self, distances: np.ndarray, ids: np.ndarray, ends: np.ndarray, mode: str) -> Any:
         if mode == "distance" and self.index_.metric == "ip":
-            raise ValueError("inner products are no distances: a graph of metric='ip' has mode='connectivity'")
+            raise ValueError("inner products are not distances: graphs of metric='ip' need mode='connectivity'")
         return _graph(distances, ids, ends, self.n_samples_fit_, mode)
 
 

@@ -246,10 +246,10 @@ def test_a_damaged_log_is_found(rng, tmp_path):
     capball.Index.open(path).check()
     content[end + 60] ^= 1
     path.write_bytes(content)
-    with pytest.warns(UserWarning, match="bytes are no record of its log, .*: ignored"):
+    with pytest.warns(UserWarning, match="bytes are not a record of its log, .*: ignored"):
         damaged = capball.Index.open(path)
     assert len(damaged) == 1000 and damaged.describe()["dropped"] == len(content) - end
-    with pytest.raises(capball.FormatError, match=f"its last {len(content) - end} bytes are no record"):
+    with pytest.raises(capball.FormatError, match=f"its last {len(content) - end} bytes are not a record"):
         damaged.check()
     del writer
     with pytest.warns(UserWarning, match="removed"):

@@ -248,10 +248,10 @@ def test_distances_are_those_of_scikit_learn(rng, metric):
     assert set(labels) == {0, 1, 2, 3}
 
 
-def test_inner_products_are_no_distances(rng):
+def test_inner_products_are_not_distances(rng):
     products = Neighbors(3, metric="ip").fit(rng.normal(size=(20, 4)))
     assert products.kneighbors_graph().nnz == 60
-    with pytest.raises(ValueError, match="no distances"):
+    with pytest.raises(ValueError, match="not distances"):
         products.kneighbors_graph(mode="distance")
 
 

@@ -125,7 +125,7 @@ static cpb_status end_or_error(const cpb_index_file *file, cpb_error *error) {
   return errno == 0 ? CPB_OK : cpb_file_fail_errno(error, file->path, "read");
 }
 
-/* The whole record at the end of what was read, which is then passed; *payload is NULL if there is none. */
+/* The whole record at file->end, which then moves past it; *payload is NULL if there is none. */
 static cpb_status next_record(const cpb_index *index, cpb_index_file *file, uint64_t size, record *r,
                               char **payload, cpb_error *error) {
   *payload = NULL;
@@ -166,8 +166,8 @@ static bool is_blank(const cpb_index_file *file, uint64_t rest) {
          memcmp(&r, &none, sizeof r) == 0;
 }
 
-/* A writer may have appended records since the index was opened, and append more: what is seen twice at the same size of the
- * file was not being written. */
+/* A writer may have appended records since the index was opened, and may append more: what is found twice while the size of
+ * the file stays the same is not being written. */
 static cpb_status pass_records(const cpb_index *index, cpb_index_file *file, uint64_t *size,
                                cpb_error *error) {
   cpb_status status = CPB_OK;
@@ -202,6 +202,6 @@ cpb_status cpb_log_check(const cpb_index *index, cpb_error *error) {
   cpb_status status = cpb_log_rest(index, index->file, &rest, error);
   if (status != CPB_OK || rest == 0) return status;
   return cpb_file_fail(error, CPB_WHY_CHECKSUM, index->file->path,
-                       "its last %llu bytes are no record of its log: an interrupted write, or damage",
+                       "its last %llu bytes are not a record of its log: an interrupted write, or damage",
                        (unsigned long long)rest);
 }

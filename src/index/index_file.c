@@ -19,7 +19,7 @@
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
-/* The lock ends here, though children of a fork have the file open, too. */
+/* Unlocks explicitly: children of a fork may have the file open, too. */
 static void close_file(cpb_index_file *file) {
   if (file == NULL) return;
   if (file->map != NULL) munmap(file->map, file->mapped);
@@ -266,7 +266,7 @@ cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_err
 
 /* ---- saving ---- */
 
-/* Damage must not get new checksums. After it the old file has no name: what is written to it would be lost. */
+/* Damaged bytes must not get new checksums. Afterwards the old file has no name: what is written to it would be lost. */
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
   int fd = index->file->fd;
   cpb_status status = check_snapshot(index, exec, error);

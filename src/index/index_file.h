@@ -12,16 +12,17 @@ struct cpb_index_file {
   int fd;
   bool writable;
   atomic_bool broken; /* a failed write could not be undone, or what was written may not be on disk */
-  pid_t process;      /* that opened it: a child shares its lock, but not the end of its log */
+  pid_t process;      /* that opened it: a child would share its lock but not the end of its log */
   void *map;          /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */
 };
 typedef struct cpb_index_file cpb_index_file;
 
-/* Writes live rows, their codes and ids to a new file, which replaces `path` atomically, unless an index is open for
- * writing from there.
- *   own   NULL: as above. The writer's descriptor of `path`, which is replaced by one of the new file, locked likewise */
+/* Writes live rows, their codes and ids to a new file, which replaces `path` atomically. EIO if an index is open for writing
+ * from there.
+ *   own   NULL, or the descriptor of the file of that name, held by the caller, its writer; replaced by a locked descriptor of
+ *         the new file */
 cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, int *own, cpb_error *error);
 
 /* ---- the log ---- */
@@ -37,7 +38,7 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
 cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
                         cpb_error *error);
 
-/* EFORMAT if there is such a rest. */
+/* EFORMAT if there are such bytes. */
 cpb_status cpb_log_check(const cpb_index *index, cpb_error *error);
 
 #endif

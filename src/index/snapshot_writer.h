@@ -16,8 +16,8 @@ typedef struct cpb_snapshot_writer {
   size_t sums_room;
 } cpb_snapshot_writer;
 
-/* Opens the file of w->index with the layout w->l. EIO if an index is open for writing from there. own: the descriptor of
- * the caller's own file of that name, which alone is then replaced; < 0: none. */
+/* Opens the file of w->index with the layout w->l. EIO if an index is open for writing from there. own: < 0, or the
+ * descriptor of the file of that name, held by the caller, its writer; another file is then not replaced. */
 cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, int own, cpb_error *error);
 
 /* Rows that are to be coded: allocates w->block and w->coder; adds a row to the block, which is written when it is full;

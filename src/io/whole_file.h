@@ -34,8 +34,9 @@ cpb_status cpb_whole_write_at(const cpb_whole *whole, uint64_t offset, const voi
                               cpb_error *error);
 cpb_status cpb_whole_resize(cpb_whole *whole, uint64_t size, cpb_error *error);
 
-/* For a file that preserves part of the existing one: opens and locks that as whole->kept, < 0 if there is none. EIO if
- * it cannot be read, or if another process is writing to it. Commit then replaces only that file. */
+/* For a file that preserves part of the existing one, or that must not replace one being written: opens and locks that as
+ * whole->kept, < 0 if there is none. EIO if it cannot be read, or if it is being written. Commit then replaces only that
+ * file. */
 cpb_status cpb_whole_keep(cpb_whole *whole, cpb_error *error);
 
 /* sync: writes the bytes to disk; name: replaces the target; place: and syncs the directory. Commit: sync and place. */

@@ -60,7 +60,7 @@ flip_in_log() { cp base.index flipped.index && head -n 2 base.csv >two.csv && en
   capball index add flipped.index two.csv && capball index add flipped.index two.csv &&
   printf '\377' | dd of=flipped.index bs=1 seek=$((end + 60)) conv=notrunc status=none; }
 check "two records are appended, and one is damaged" flip_in_log
-refuses "a damaged log" 1 "flipped.index: its last [0-9]* bytes are no record of its log" capball index check flipped.index
+refuses "a damaged log" 1 "flipped.index: its last [0-9]* bytes are not a record of its log" capball index check flipped.index
 # Of 60000 x 96 floats, 23 MB, the process may allocate 5.7 MB. The limit does not apply to the mapped file.
 { printf '\140\352\000\000\140\000\000\000'; head -c 5760000 /dev/urandom; } >bytes.u8bin
 large() { capball convert bytes.u8bin -o large.fbin --dtype f32 && capball convert large.fbin -o few.fbin --rows 59997:; }

@@ -115,9 +115,9 @@ typedef struct cpb_index_report {
   uint64_t measured;   /* rows that were read for them, to compute values in double */
   uint64_t by_floats;  /* queries answered in floats because codes could not separate their nearest rows */
   const char *const *columns; /* names of the columns, the index's; NULL: none */
-  uint64_t
-      dropped; /* bytes after the last record of the file that were not used when it was opened, and removed if
-                     * for writing: a write that a power failure has interrupted, or damage */
+  /** Bytes after the last record of the file that were ignored when it was opened, or removed if for writing: a write
+   *  interrupted by a power failure, or damage. */
+  uint64_t dropped;
 } cpb_index_report;
 
 /** Fills *report up to report->size, which the caller has set. */
@@ -130,7 +130,8 @@ CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report
 CPB_CALL cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error);
 
 /** Writes the index of all rows of a source to a file, as cpb_index_save would, with a block of rows in memory at a
- *  time. Ids are the numbers of the rows; dtype and names of columns are the source's. EROW: error->row counts from its first row. */
+ *  time. Ids are the numbers of the rows; dtype and names of columns are the source's. EROW: error->row counts from its
+ *  first row. */
 CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const char *path,
                                     const cpb_exec *exec, cpb_error *error);
 
@@ -139,14 +140,14 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
  *             readers see the state at the time they opened it. If the process ends, the state is that before or after
  *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was
- *             written or compacted are held in memory. After a fork only the parent can change the index; EIO for
- *             changes after the file was renamed or replaced by others.
+ *             written or compacted are held in memory. After a fork only the parent can change the index. EIO for
+ *             a change if the file was renamed, replaced or removed.
  *  The file must not be overwritten in place: access to pages that are then missing raises SIGBUS.
  *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
 
-/** Frees the rows of an index, closes its file and gives up writing to it, when no other call is at work, for callers who
- *  cannot know whether others still have the pointer: every later call is EINVAL, except cpb_index_describe, which
+/** Frees the rows of an index, closes its file and releases its lock, after waiting for running calls; for callers who
+ *  cannot know whether others still have the pointer. Every later call is EINVAL, except cpb_index_describe, which
  *  reports no rows, and cpb_index_free. Does not sync. */
 CPB_CALL cpb_status cpb_index_close(cpb_index *index, cpb_error *error);
 
