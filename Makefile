@@ -5,7 +5,12 @@ ADVERSARY ?= 128
 export JOBS
 
 ninja = ninja -j$(JOBS)
-configure = cmake -G Ninja -S . >/dev/null
+ifndef SIDE_BY_SIDE # what is to be built needs what setup installs, whatever -j says
+.NOTPARALLEL:
+endif
+# After an update or an installation, objects of the build before are removed: the checks of the build would read them.
+configure = cmake -G Ninja -S . >/dev/null -B $(1) $(2) && ninja -C $(1) -t cleandead >/dev/null
+comma := ,
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
 thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
@@ -14,7 +19,7 @@ sources = $(shell find include src show cli sql web tests bench examples fuzz py
 
 .PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python histories web test-web bench-web
-.PHONY: setup-run setup-test build build-tests build-asan build-tsan python-environments
+.PHONY: fresh build build-tests build-asan build-tsan python-environments
 
 all: build ## the library and the command, in build/
 
@@ -22,7 +27,7 @@ demo: build ## set up, build, run the demo
 	@build/capball demo
 
 test: setup-test ## set up, build, run every test and check; ends with "N passed, N failed"
-	@$(MAKE) --no-print-directory -j3 python-environments build-tests build-asan build-tsan
+	@$(MAKE) --no-print-directory -j3 SIDE_BY_SIDE=1 python-environments build-tests build-asan build-tsan
 	@tools/run-tests
 
 check: setup-test build ## the unit tests only: no sanitizers, no Python; under a minute once built
@@ -60,65 +65,61 @@ adversary: setup-test build-tests ## tests/edge/adversary_* at full length: abou
 histories: setup-test build-tests ## 10,000 random histories of an index file, with kills and power failures; takes minutes
 	@INDEX_HISTORIES=$(or $(HISTORIES),10000) build/tests/index_histories
 
-test-python: build ## the Python package in a separate environment, with every extra
+test-python: setup-python build ## the Python package in a separate environment, with every extra
 	@tools/test-python full
 
-test-spark: build ## capball on Spark: local, and a cluster of a master and two workers on this machine
-	@tools/setup spark
+test-spark: setup-spark build ## capball on Spark: local, and a cluster of a master and two workers on this machine
 	@tools/test-spark full
 
-test-sql: build ## capball in SQLite, PostgreSQL and DuckDB; servers run in temporary directories
-	@tools/setup sql
+test-sql: setup-sql build ## capball in SQLite, PostgreSQL and DuckDB; servers run in temporary directories
 	@tools/test-sql full
 
-recipes: build ## the recipes of docs/recipes.md on the engines that $$PYTHON has
-	@tools/recipes
+recipes: setup-python build ## the recipes of docs/recipes.md on the engines of PyPI, or on those that $$PYTHON has
+	@if [ -n "$$PYTHON" ]; then tools/recipes; else tools/test-python full install && PYTHON="$$PWD/build/python-full/bin/python" tools/recipes; fi
 
-bench-sql: build ## capball in databases compared with plain SQL and with the command
-	@tools/setup sql
+bench-sql: setup-sql build ## capball in databases compared with plain SQL and with the command
 	@tools/test-sql bench
 
-bench-spark: build ## capball on Spark compared with Spark itself
-	@tools/setup spark
+bench-spark: setup-spark build ## capball on Spark compared with Spark itself
 	@tools/test-spark bench
 
-web: ## capball for JavaScript and the page: build/web/npm, build/web/index.html; zig from PyPI compiles it
+web: setup-package ## capball for JavaScript and the page: build/web/npm, build/web/index.html; zig from PyPI compiles it
 	@tools/web build
 
-test-web: build ## the JavaScript package in node, the page in chromium; installs what they need
-	@tools/setup web
+test-web: setup-web build ## the JavaScript package in node, the page in chromium; installs what they need
 	@tools/web test
 
-bench-web: build ## the JavaScript package beside the plain C loops
+bench-web: setup-web build ## the JavaScript package beside the plain C loops
 	@tools/web bench
 
-python: ## wheel and sdist of the Python package, in build/dist
+python: setup-python ## wheel and sdist of the Python package, in build/dist
 	@tools/package-python here
 
-wheel: ## the wheel to distribute: zig, glibc 2.17, every Python since 3.11
+wheel: setup-python ## the wheel to distribute: zig, glibc 2.17, every Python since 3.11
 	@tools/package-python wheel
 
 asan-python: setup-test ## the Python package called wrongly, under ASan and UBSan
 	@tools/package-python asan
 
+fresh: ## what README promises, in new roots of Debian made by mmdebstrap, where nothing is installed; FULL=1: every test target
+	@tools/fresh $(if $(FULL),full)
+
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
 	@tools/run-benches
 
-platforms: build ## other processors and libraries: the core compiles without a warning, results have the same bits
-	@tools/setup platforms
+platforms: setup-platforms build ## other processors and libraries: the core compiles without a warning, results have the same bits
 	@tools/platforms bits
 	@tools/platforms commands
 	@tools/platforms compile
 
-aarch64: ## the law and loop tests on aarch64, under qemu
-	@tools/setup platforms
-	@$(configure) -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF -DCPB_PACKED=OFF
+aarch64: setup-platforms ## the law and loop tests on aarch64, under qemu
+	@$(call configure,build-aarch64,-DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF -DCPB_PACKED=OFF)
 	@$(ninja) -C build-aarch64 all $(aarch64_tests)
 	@TEST_SECONDS=3600 tools/run-tests aarch64
 
 .PHONY: paper
-paper: build ## repeats the paper's figures and tables, in build/paper/report.html; QUICK=1, DATA=folder
+paper: setup-python build ## repeats the paper's figures and tables, in build/paper/report.html; QUICK=1, DATA=folder
 	@DATA='$(DATA)' QUICK='$(QUICK)' tools/paper
 
 install: build ## into DESTDIR/PREFIX
@@ -136,24 +137,22 @@ clean: ## remove every build
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-setup-run:
-	@CC='$(CC)' tools/setup run
-setup-test:
-	@CC='$(CC)' tools/setup test
+setup-%:
+	@CC='$(CC)' tools/setup $*
 
 # What cannot be installed is reported by the tests that need it.
 python-environments:
 	@tools/test-python short environment >/dev/null; tools/test-spark environment >/dev/null; tools/test-sql environment >/dev/null
 
 build: setup-run
-	@$(configure) -B build -DCMAKE_C_COMPILER='$(CC)'
+	@$(call configure,build,-DCMAKE_C_COMPILER='$(CC)')
 	@$(ninja) -C build all
 build-tests: build
 	@$(ninja) -C build tests examples
 # Sanitizers and fuzzers in one build, with clang, so that everything compiles with two compilers, warnings being errors.
 build-asan:
-	@$(configure) -B build-asan -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(call checked,-O0) -DCPB_SANITIZE=address,undefined -DCPB_FUZZ=ON
+	@$(call configure,build-asan,-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ $(call checked,-O0) -DCPB_SANITIZE='address$(comma)undefined' -DCPB_FUZZ=ON)
 	@$(ninja) -C build-asan all tests fuzzers examples benches
 build-tsan:
-	@$(configure) -B build-tsan -DCMAKE_C_COMPILER='$(CC)' $(call checked,-O1) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON
+	@$(call configure,build-tsan,-DCMAKE_C_COMPILER='$(CC)' $(call checked,-O1) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON)
 	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
