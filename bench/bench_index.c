@@ -20,10 +20,10 @@
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
-#include "core/rows.h"
-#include "index/blocks_of_rows.h"
-#include "index/codes.h"
-#include "index/snapshot.h"
+#include "base/rows.h"
+#include "search/index_blocks.h"
+#include "search/index_codes.h"
+#include "search/index_snapshot.h"
 #include "support/sets.h"
 #include "support/timing.h"
 

@@ -17,7 +17,7 @@
 
 #include "capball/advanced/estimator.h"
 #include "capball/capball.h"
-#include "core/rows.h"
+#include "base/rows.h"
 #include "sketch/sketch_train.h"
 #include "support/timing.h"
 

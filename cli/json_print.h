@@ -3,7 +3,7 @@
 #define CLI_JSON_PRINT_H
 
 #include "cli.h"
-#include "src/text/json_text.h"
+#include "src/base/json_text.h"
 
 /* A number with the fewest digits that identify it: 0.05, not 0.050000000000000003. */
 const char *cli_digits(double value, char to[CPB_JSON_NUMBER_ROOM]);

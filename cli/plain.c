@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "src/text/json_text.h"
+#include "src/base/json_text.h"
 
 /* Control characters of ASCII, and those of Latin-1 in UTF-8 (C2 80 .. C2 9F). */
 static bool commands_terminal(const unsigned char *p) {

@@ -1,4 +1,4 @@
-# The command: everything in cli/ and show/, over the public headers and src/text.
+# The command: everything in cli/ and show/, over the public headers and JSON as text (src/base/json_text.h).
 file(GLOB CPB_CLI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJECT_SOURCE_DIR}/show/*.c)
 list(REMOVE_ITEM CPB_CLI_SOURCES ${PROJECT_SOURCE_DIR}/cli/main.c)
 if(CPB_CLI_SOURCES)

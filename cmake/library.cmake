@@ -3,55 +3,31 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
   foreach(isa avx2 avx512)
-    set_source_files_properties(src/loop/loop_${isa}.c src/loop/rows_${isa}.c src/loop/rows_double_${isa}.c
-      src/batch/layer_${isa}.c src/sketch/sketch_${isa}.c PROPERTIES COMPILE_OPTIONS "${${isa}}")
+    set_source_files_properties(src/loops/loop_${isa}.c src/loops/rows_${isa}.c src/loops/rows_double_${isa}.c
+      src/sphere/layer_${isa}.c src/sketch/sketch_${isa}.c PROPERTIES COMPILE_OPTIONS "${${isa}}")
   endforeach()
-  set_source_files_properties(src/loop/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
-  set_source_files_properties(src/loop/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
-  set_source_files_properties(src/loop/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
-  set_source_files_properties(src/loop/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
+  set_source_files_properties(src/loops/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
+  set_source_files_properties(src/loops/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
+  set_source_files_properties(src/loops/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
+  set_source_files_properties(src/loops/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
 endif()
 
-# -O2 everywhere, but for three lists. Modules that compute on rows have loops in plain C, which gcc vectorises for any number
-# of elements only if told so; exact search, sketches and the codes of an index are 3 to 10 % faster with -O3, and with
-# roots that do not set errno. If comparisons could trap, gcc would not vectorise a loop that has some (cpb_codes_thresholds). -Os
-# makes a fifth less code of modules that read and write files, parse or choose, and of laws that apply to one object and
-# not to rows; on x86-64 also of the loops for processors without AVX2.
-file(GLOB CPB_VECTORISED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/loop_*.c ${PROJECT_SOURCE_DIR}/src/learn/*.c)
-set_property(SOURCE ${CPB_VECTORISED} APPEND PROPERTY COMPILE_OPTIONS
-  $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-ftree-vectorize>
-  $<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>>:-fvect-cost-model=dynamic>)
-file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/bytes_*.c ${PROJECT_SOURCE_DIR}/src/search/*.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_avx*.c ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c ${PROJECT_SOURCE_DIR}/src/proof/estimator.c
-  ${PROJECT_SOURCE_DIR}/src/sketch/sketch_encode.c ${PROJECT_SOURCE_DIR}/src/index/codes.c ${PROJECT_SOURCE_DIR}/src/index/blocks_of_rows.c
-  ${PROJECT_SOURCE_DIR}/src/index/seek.c ${PROJECT_SOURCE_DIR}/src/index/word_order.c ${PROJECT_SOURCE_DIR}/src/index/id_map.c)
+# Rooms whose loops are in plain C, which gcc vectorises for any number of elements only with -O3, and with roots that do not set errno
+# and comparisons that cannot trap; elsewhere -O2.
+file(GLOB CPB_UNROLLED CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loops/bytes_*.c ${PROJECT_SOURCE_DIR}/src/loops/loop_*.c
+  ${PROJECT_SOURCE_DIR}/src/search/*.c ${PROJECT_SOURCE_DIR}/src/sketch/*.c ${PROJECT_SOURCE_DIR}/src/ball/*.c)
 set_property(SOURCE ${CPB_UNROLLED} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
-set(CPB_COMPACT)
-foreach(module text io json fit recommend engine)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)
-  list(APPEND CPB_COMPACT ${sources})
-endforeach()
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/geometry/t[3-7]_*.c ${PROJECT_SOURCE_DIR}/src/index/index*.c
-  ${PROJECT_SOURCE_DIR}/src/index/snapshot*.c)
-list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/index/index_search.c)
-list(APPEND CPB_COMPACT ${sources})
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*_v128.c ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c
-    ${PROJECT_SOURCE_DIR}/src/sketch/sketch_loops.c)
-  list(APPEND CPB_COMPACT ${sources})
-endif()
-set_property(SOURCE ${CPB_COMPACT} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 
 # The walks use registers explicitly. Roots that set errno are not vectorised.
-file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/rows_*.c ${PROJECT_SOURCE_DIR}/src/batch/layer_*.c)
+file(GLOB CPB_WALKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loops/rows_*.c ${PROJECT_SOURCE_DIR}/src/sphere/layer_*.c)
 set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS $<$<C_COMPILER_ID:GNU>:-fno-gcse> -fno-math-errno)
 # Under sanitizers only the modules that compute in plain C are worth an optimizer's time. The loops of instruction sets are not:
 # with checks inserted, clang takes two minutes to optimize them, and the tests run them for seconds. They are instrumented like
 # the rest, the walks, which are long, with a call per access instead of code in place. Where loops are unrolled, clang takes most
 # of its own for pointers that might wrap: what is beyond an array the address sanitizer sees.
 if(CPB_SANITIZE)
-  file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.c ${PROJECT_SOURCE_DIR}/src/scale/*.c
-    ${PROJECT_SOURCE_DIR}/src/loop/loop_plain.c)
+  file(GLOB CPB_COMPUTING CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.c ${PROJECT_SOURCE_DIR}/src/statistics/*.c
+    ${PROJECT_SOURCE_DIR}/src/loops/loop_plain.c)
   set_property(SOURCE ${CPB_COMPUTING} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 if(CPB_SANITIZE MATCHES address)
@@ -62,11 +38,11 @@ endif()
 # take time, of the compiler and of every test.
 if(CPB_FUZZ)
   set(CPB_FUZZED ${CPB_SOURCES})
-  list(FILTER CPB_FUZZED EXCLUDE REGEX "/src/(learn|loop|parallel|search|sketch)/")
+  list(FILTER CPB_FUZZED EXCLUDE REGEX "/src/(ball|loops|search|sketch)/|/src/base/(blocks|pool|tell)")
   set_property(SOURCE ${CPB_FUZZED} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
 endif()
 if(CPB_SANITIZE MATCHES undefined)
-  file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loop/*.c)
+  file(GLOB CPB_LOOPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/loops/*.c)
   set_property(SOURCE ${CPB_LOOPS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=pointer-overflow)
   set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null) # as ASan reports, too
 endif()

@@ -8,7 +8,7 @@ set_target_properties(capball_wasm PROPERTIES OUTPUT_NAME capball SUFFIX .wasm)
 target_compile_definitions(capball_wasm PRIVATE _GNU_SOURCE)
 target_include_directories(capball_wasm PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 # Nothing outside the hot loops is worth its size.
-file(GLOB CPB_WEB_HOT ${PROJECT_SOURCE_DIR}/src/loop/*.c)
+file(GLOB CPB_WEB_HOT ${PROJECT_SOURCE_DIR}/src/loops/*.c)
 set(CPB_WEB_COLD ${CPB_SOURCES} ${CPB_WEB_SOURCES})
 list(REMOVE_ITEM CPB_WEB_COLD ${CPB_WEB_HOT})
 set_property(SOURCE ${CPB_WEB_COLD} APPEND PROPERTY COMPILE_OPTIONS -Os)

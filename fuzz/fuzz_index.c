@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capball/advanced/index.h"
-#include "core/state_bytes.h"
+#include "base/state_bytes.h"
 #include "fuzz_bytes.h"
 
 enum { D = 33, ROWS_MOST = 1100, K = 3, HEAD_SIZE_AT = 16, HEAD_AT = 24 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/number.h"
+#include "files/number.h"
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "show/growing_text.h"
-#include "src/text/json_text.h"
+#include "src/base/json_text.h"
 
 void show_put_word(FILE *to, const char *word) {
   const char *harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,+=@%:-";

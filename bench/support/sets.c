@@ -1,4 +1,4 @@
-#include "io/random_access.h"
+#include "files/random_access.h"
 #include "support/sets.h"
 
 #include <stdio.h>

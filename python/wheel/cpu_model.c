@@ -1,5 +1,5 @@
 /* What __builtin_cpu_supports asks, for compilers that come without it (zig): the two tables that libgcc and compiler-rt
- * fill from cpuid, with the features that src/loop asks for. */
+ * fill from cpuid, with the features that src/loops asks for. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>

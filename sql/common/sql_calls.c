@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "batch/map_object.h"
+#include "sphere/map_object.h"
 #include "capball/advanced/candidates.h"
 #include "capball/ball.h"
-#include "json/dual_line.h"
+#include "sphere/dual_line.h"
 #include "sql_error.h"
 
 struct sql_object {

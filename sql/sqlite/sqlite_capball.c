@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/json_read.h"
+#include "files/json_read.h"
 #include "sql_calls.h"
 #include "sql_error.h"
 #include "sql_rows.h"
-#include "text/json_text.h"
+#include "base/json_text.h"
 
 SQLITE_EXTENSION_INIT1
 

@@ -4,15 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
-#include "core/fail.h"
-#include "core/memory.h"
-#include "core/rows.h"
-#include "core/sized.h"
-#include "loop/chunk.h"
-#include "parallel/blocks.h"
-#include "proof/proof_parts.h"
-#include "recommend/recipe.h"
+#include "sphere/map_object.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/sized.h"
+#include "loops/chunk.h"
+#include "base/blocks.h"
+#include "engine/proof_parts.h"
+#include "engine/recipe.h"
 #include "search/query_numbers.h"
 
 /* Appends the ids of an answer that are new, as far as there is room; CPB_NO_ROW follows the last. */

@@ -16,11 +16,11 @@
 
 #include "capball/advanced/engine.h"
 #include "capball/file.h"
-#include "core/fail.h"
-#include "core/rows.h"
-#include "io/file_fail.h"
-#include "io/input.h"
-#include "parallel/tell.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "files/file_fail.h"
+#include "files/input.h"
+#include "base/tell.h"
 
 enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
 

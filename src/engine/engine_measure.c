@@ -3,17 +3,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "batch/map_object.h"
-#include "batch/row_state.h"
-#include "core/fail.h"
-#include "core/median.h"
-#include "core/memory.h"
-#include "core/rows.h"
-#include "core/sized.h"
+#include "sphere/map_object.h"
+#include "loops/row_state.h"
+#include "base/fail.h"
+#include "base/median.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/sized.h"
 #include "engine/engine_ask.h"
-#include "parallel/tell.h"
-#include "recommend/recipe.h"
-#include "scale/row_sample.h"
+#include "base/tell.h"
+#include "engine/recipe.h"
+#include "statistics/row_sample.h"
 
 enum { FORMS = 4, RIVALS = 4, SCALES = 6, WAYS = RIVALS + SCALES + 2 };
 enum { TRIALS = FORMS * (WAYS + RIVALS + SCALES) + 2 }; /* one is asked twice, one under other seeds */

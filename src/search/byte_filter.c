@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "batch/row_state.h"
-#include "core/best.h"
+#include "loops/row_state.h"
+#include "base/best.h"
 
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, AHEAD = 8 };
 

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "core/memory.h"
+#include "base/memory.h"
 #include "search/float_filter.h"
 
 /* What the centre and the grids depend on; NONE: not computed yet. */
@@ -105,7 +105,7 @@ void cpb_byte_filter_free(cpb_byte_filter *filter);
  * for rows of this kind. Unless `fails`, space for a block is then allocated. False if out of memory. */
 bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_byte_filter_queries *queries);
 
-/* The same for rows that are kept (src/index): the centre is chosen by a sample of them, without queries, whose own
+/* The same for rows that are kept (search/index_object.h): the centre is chosen by a sample of them, without queries, whose own
  * centre is 0 under IP. False without memory. */
 bool cpb_byte_filter_prepare_rows(cpb_byte_filter *filter, cpb_view sample);
 

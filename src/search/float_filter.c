@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "batch/ruler.h"
-#include "batch/row_state.h"
-#include "loop/chunk.h"
+#include "loops/ruler.h"
+#include "loops/row_state.h"
+#include "loops/chunk.h"
 
 /* d+4 roundings (the chain, both factors, the start), plus a tenth for their products. */
 static double sum_error(size_t d) { return 1.1 * ((double)d + 4) * 0x1p-24; }

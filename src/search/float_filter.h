@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 #include "capball/search.h"
-#include "loop/table.h"
+#include "loops/table.h"
 
 typedef struct cpb_float_filter {
   const cpb_loops *loops;

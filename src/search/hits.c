@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "batch/ruler.h"
-#include "core/fail.h"
+#include "loops/ruler.h"
+#include "base/fail.h"
 
 const char *cpb_metric_name(cpb_metric metric) {
   static const char *const names[CPB_METRICS] = {"l2", "ip", "cosine"};

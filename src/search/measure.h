@@ -2,7 +2,7 @@
 #ifndef CPB_SEARCH_MEASURE_H
 #define CPB_SEARCH_MEASURE_H
 
-#include "batch/ruler.h"
+#include "loops/ruler.h"
 #include "capball/search.h"
 
 /* Stores the value of rows[row] in *value and returns 0, or returns the fault of the row. q: rows.cols doubles, of unit

@@ -3,7 +3,7 @@
 #define CPB_SEARCH_QUERY_NUMBERS_H
 
 #include "capball/search.h"
-#include "core/best.h"
+#include "base/best.h"
 #include "search/float_filter.h"
 
 /** Sorts by value, the smallest first, and by id where values are equal. */

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 #include "capball/advanced/feed.h"
-#include "core/best.h"
-#include "core/memory.h"
-#include "parallel/blocks.h"
+#include "base/best.h"
+#include "base/memory.h"
+#include "base/blocks.h"
 #include "search/byte_filter.h"
 
 enum { CPB_SEARCH_PANEL = CPB_PANEL_COLS };

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fail.h"
-#include "core/rows.h"
-#include "core/sized.h"
-#include "parallel/tell.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/sized.h"
+#include "base/tell.h"
 #include "search/query_numbers.h"
 #include "search/search_object.h"
 

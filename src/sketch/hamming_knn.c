@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "capball/sketch.h"
-#include "core/best.h"
-#include "core/fail.h"
-#include "core/memory.h"
-#include "core/rows.h"
-#include "parallel/blocks.h"
-#include "parallel/tell.h"
+#include "base/best.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/blocks.h"
+#include "base/tell.h"
 #include "sketch/sketch_object.h"
 
 enum {

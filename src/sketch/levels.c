@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/row_state.h"
-#include "core/fail.h"
-#include "core/rows.h"
-#include "geometry/t1_embed.h"
-#include "loop/block_product.h"
+#include "loops/row_state.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "sphere/t1_embed.h"
+#include "loops/block_product.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_loops.h"
 

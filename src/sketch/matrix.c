@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "loop/block_product.h"
-#include "parallel/blocks.h"
+#include "loops/block_product.h"
+#include "base/blocks.h"
 
 enum {
   SIDE = 96, /* a multiple of both sides of a tile */

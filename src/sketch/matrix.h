@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 #include "capball/exec.h"
-#include "core/memory.h"
-#include "core/random.h"
-#include "loop/table.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "loops/table.h"
 
 typedef struct cpb_matrix {
   size_t rows, cols;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fail.h"
-#include "core/rows.h"
-#include "parallel/blocks.h"
-#include "parallel/tell.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/blocks.h"
+#include "base/tell.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_loops.h"
 #include "sketch/matrix.h"

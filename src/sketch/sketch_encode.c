@@ -8,12 +8,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "batch/row_state.h"
-#include "core/elementary.h"
-#include "core/fail.h"
-#include "core/memory.h"
-#include "core/rows.h"
-#include "loop/block_product.h"
+#include "loops/row_state.h"
+#include "base/elementary.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "loops/block_product.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_object.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loop/lanes.h"
+#include "loops/lanes.h"
 #include "sketch/sketch_loops.h"
 
 LANE_INLINE lanes_f32 lanes_four(const float *p) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "capball/sketch.h"
-#include "core/memory.h"
-#include "loop/table.h"
+#include "base/memory.h"
+#include "loops/table.h"
 
 struct cpb_sketch {
   cpb_sketch_options options; /* its pointers view into the members below */

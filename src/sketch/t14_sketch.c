@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fail.h"
-#include "core/sized.h"
-#include "geometry/t1_embed.h"
+#include "base/fail.h"
+#include "base/sized.h"
+#include "sphere/t1_embed.h"
 #include "sketch/sketch_object.h"
 
 enum { BITS_MAX = 65536 };

@@ -4,7 +4,7 @@
  * CPB_ADVERSARY=N runs N times as many cases. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
-#include "learn/piece_rounds.h"
+#include "ball/piece_rounds.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/point_sets.h"

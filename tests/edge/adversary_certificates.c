@@ -1,7 +1,7 @@
 /* Adversarial tests of certificates: near rows, duplicates, ties and far offsets over 1e+-140, images in f32 and
  * f64, scores of every precision, against distances in long double, and in 512 bits, which are exact, where long
  * double cannot separate two of them. No proof may be wrong. CPB_ADVERSARY=N runs N times as many cases. */
-#include "proof/proof_parts.h"
+#include "engine/proof_parts.h"
 #include "support/check.h"
 
 #include <stdbool.h>

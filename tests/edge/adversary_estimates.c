@@ -7,7 +7,7 @@
 
 #include "capball/advanced/estimator.h"
 #include "capball/capball.h"
-#include "loop/table.h"
+#include "loops/table.h"
 #include "sketch/sketch_train.h"
 
 static cpb_pool *pool;

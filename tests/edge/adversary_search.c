@@ -11,9 +11,9 @@
 
 #include "capball/advanced/feed.h"
 #include "capball/capball.h"
-#include "core/best.h"
-#include "core/rows.h"
-#include "loop/table.h"
+#include "base/best.h"
+#include "base/rows.h"
+#include "loops/table.h"
 #include "support/big.h"
 
 enum { CONFIGURATIONS = 120, ROWS = 140, QUERIES = 20, COLS = 70, LANES = 16, CHUNK = 256 };

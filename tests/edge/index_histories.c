@@ -12,8 +12,8 @@
 
 #include "capball/advanced/feed.h"
 #include "capball/advanced/index.h"
-#include "core/rows.h"
-#include "loop/table.h"
+#include "base/rows.h"
+#include "loops/table.h"
 
 enum { ROWS_MOST = 6000, COLS_MOST = 100, QUERIES_MOST = 70, K_MOST = 20, ID_SPREAD = 20000 };
 

@@ -4,7 +4,7 @@
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
-#include "core/rows.h"
+#include "base/rows.h"
 
 enum { ROWS = TEST_SANITIZED ? 2600 : 6700, D = 421, QUERIES = 6, K = 10, ALL = ROWS + QUERIES };
 

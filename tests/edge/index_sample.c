@@ -4,7 +4,7 @@
 
 #include "capball/advanced/index.h"
 #include "capball/capball.h"
-#include "core/rows.h"
+#include "base/rows.h"
 #include "support/scratch.h"
 
 enum { ROWS = 26000, D = TEST_SANITIZED ? 32 : 40, QUERIES = TEST_SANITIZED ? 16 : 50, MOST_K = 24 };

@@ -1,6 +1,6 @@
 /* Sources of unknown length are read once and cached if they have few rows, and read again if they have many; the
  * rows are the same. */
-#include "fit/fit_parts.h"
+#include "statistics/passes.h"
 
 #include "support/check.h"
 

@@ -1,6 +1,6 @@
 /* Covariances: correct against exact sums, the same bytes however the data are divided and merged, and damaged
  * states are rejected. */
-#include "scale/covariance_parts.h"
+#include "statistics/covariance_parts.h"
 #include "support/check.h"
 
 #include <mpfr.h>

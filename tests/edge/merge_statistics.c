@@ -3,8 +3,8 @@
 #include "support/check.h"
 
 #include "capball/advanced/statistics.h"
-#include "scale/exact_sum.h"
-#include "scale/row_sample.h"
+#include "statistics/exact_sum.h"
+#include "statistics/row_sample.h"
 #include "support/big.h"
 
 enum { N = 3000, MOST_D = 300 };

@@ -1,6 +1,6 @@
 /* Objects fitted from pieces equal those fitted to all rows. */
 #include "capball/advanced/fitting.h"
-#include "learn/piece_rounds.h"
+#include "ball/piece_rounds.h"
 #include "support/check.h"
 
 enum { N = 3000, D = 3, PIECES = 4 };

@@ -1,6 +1,6 @@
 /* The library's own hypot, exp, log, pow, sin, cos and tan against MPFR, to the last place: over their whole
  * range, at its ends, and where the argument is nearly one at which the result is 0, 1 or infinite. */
-#include "core/elementary.h"
+#include "base/elementary.h"
 #include "support/big.h"
 #include "support/check.h"
 

@@ -1,8 +1,8 @@
 /* Long calls report increasing progress, and end when asked to: with ESTOPPED and no output. Results do not depend
  * on whether progress is reported. */
 #include "capball/capball.h"
-#include "learn/smo.h"
-#include "recommend/choice.h"
+#include "ball/smo.h"
+#include "sphere/choice.h"
 #include "sketch/sketch_train.h"
 #include "support/check.h"
 

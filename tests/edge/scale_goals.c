@@ -1,5 +1,5 @@
 /* The scale for a goal: ceilings against a plain double loop, and each goal matches its definition. */
-#include "recommend/choice.h"
+#include "sphere/choice.h"
 #include "support/check.h"
 
 #include <stdbool.h>

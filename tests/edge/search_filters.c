@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-#include "batch/ruler.h"
+#include "loops/ruler.h"
 #include "capball/capball.h"
-#include "core/best.h"
-#include "core/rows.h"
-#include "index/codes.h"
-#include "loop/table.h"
+#include "base/best.h"
+#include "base/rows.h"
+#include "search/index_codes.h"
+#include "loops/table.h"
 #include "search/measure.h"
 #include "search/search_object.h"
 

@@ -6,7 +6,7 @@
 #include "capball/capball.h"
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/feed.h"
-#include "proof/proof_parts.h"
+#include "engine/proof_parts.h"
 #include "support/check.h"
 
 enum { MOST_K = 100, MOST_C = 400 };

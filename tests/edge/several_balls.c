@@ -5,7 +5,7 @@
 
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
-#include "core/random.h"
+#include "base/random.h"
 #include "support/check.h"
 
 enum { CLOUDS = 4, EACH = 60, N = CLOUDS * EACH, D = 3 };

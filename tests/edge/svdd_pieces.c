@@ -2,7 +2,7 @@
  * any order and any number of serialisations. */
 #include "capball/advanced/rounds.h"
 #include "capball/ball.h"
-#include "learn/piece_rounds.h"
+#include "ball/piece_rounds.h"
 #include "support/check.h"
 
 enum { D = 4, MOST_N = TEST_SANITIZED ? 6000 : 20000, N = TEST_SANITIZED ? 2000 : 6000 };

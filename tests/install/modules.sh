@@ -37,7 +37,7 @@ unknown_module() { ! configures core,sockets && configures core,sockets 2>&1 | g
 stops() { # a part of the sentence, then flags
   local sentence=$1
   shift
-  ! $cc -std=c17 "$@" -I"$root/include" -I"$root/src" -fsyntax-only "$root/src/geometry/t3_cap_ball.c" 2>stopped &&
+  ! $cc -std=c17 "$@" -I"$root/include" -I"$root/src" -fsyntax-only "$root/src/sphere/t3_cap_ball.c" 2>stopped &&
     grep -q "$sentence" stopped
 }
 

@@ -1,7 +1,7 @@
 /* Files written by NumPy, h5py and struct (tests/golden/make_golden.py) read back to their original values, and
  * our own files have the same bytes. */
 #include "capball/file.h"
-#include "core/rows.h"
+#include "base/rows.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 
 #include "capball/exec.h"
-#include "io/hdf5_calls.h"
+#include "files/hdf5_calls.h"
 #include "support/check.h"
 
 enum { THREADS = 8, TASKS = 64 };

@@ -1,5 +1,5 @@
 /* JSON: what is accepted and what is rejected, where and why, is as in 0.2, which was compared with libjansson. */
-#include "json/json_read.h"
+#include "files/json_read.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 
 #include "capball/ball.h"
-#include "learn/piece_rounds.h"
+#include "ball/piece_rounds.h"
 #include "support/check.h"
 
 enum { D = 3, K = 2 };

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "capball/file.h"
-#include "core/rows.h"
-#include "io/random_access.h"
+#include "base/rows.h"
+#include "files/random_access.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -6,10 +6,10 @@
 
 #include "capball/advanced/flow.h"
 #include "capball/file.h"
-#include "core/rows.h"
-#include "io/sealing.h"
-#include "io/number.h"
-#include "text/json_text.h"
+#include "base/rows.h"
+#include "files/sealing.h"
+#include "files/number.h"
+#include "base/json_text.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -3,7 +3,7 @@
 
 #include <float.h>
 
-#include "learn/smo.h"
+#include "ball/smo.h"
 #include "support/check.h"
 #include "support/point_sets.h"
 

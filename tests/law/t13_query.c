@@ -4,9 +4,9 @@
 
 #include "capball/capball.h"
 #include "capball/advanced/candidates.h"
-#include "core/rows.h"
-#include "geometry/products.h"
-#include "proof/proof_parts.h"
+#include "base/rows.h"
+#include "sphere/products.h"
+#include "engine/proof_parts.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/round.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "capball/capball.h"
-#include "core/rows.h"
-#include "loop/table.h"
+#include "base/rows.h"
+#include "loops/table.h"
 
 enum { ROWS_MOST = 700, QUERIES_MOST = 140, COLS_MOST = 300 };
 

@@ -1,14 +1,14 @@
 /* T14: bits of the ball form equal those of the sphere; training makes them independent; codes, limits and ranks
  * are the same for every loop table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
-#include "proof/proof_parts.h"
+#include "engine/proof_parts.h"
 #include "sketch/sketch_object.h"
 #include "sketch/sketch_train.h"
 #include "support/check.h"
 
 #include "capball/advanced/candidates.h"
 #include "capball/capball.h"
-#include "loop/table.h"
+#include "loops/table.h"
 #include "support/big.h"
 
 enum { ROWS = 200, BITS = 72 };

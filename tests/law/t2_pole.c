@@ -1,10 +1,10 @@
 /* T2: any pole, and whole maps: pole, centre, whitening, mirror. */
-#include "geometry/regions.h"
+#include "sphere/regions.h"
 #include "support/big.h"
 #include "support/check.h"
 
 #include "capball/capball.h"
-#include "geometry/t2_pole.h"
+#include "sphere/t2_pole.h"
 
 enum { D = 12 };
 

@@ -1,7 +1,7 @@
 /* T5: cap <-> ellipsoid of revolution under a general pole. */
 #include <stdbool.h>
 
-#include "geometry/regions.h"
+#include "sphere/regions.h"
 #include "support/check.h"
 
 #include "capball/advanced/laws.h"

@@ -1,7 +1,7 @@
 /* T6: any ellipsoid <-> cap by whitening, and why the paper's Hypothesis does not hold. */
 #include <stdbool.h>
 
-#include "geometry/regions.h"
+#include "sphere/regions.h"
 #include "support/check.h"
 
 #include "capball/advanced/laws.h"

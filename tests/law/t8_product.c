@@ -3,7 +3,7 @@
 
 #include "capball/capball.h"
 #include "capball/advanced/laws.h"
-#include "geometry/products.h"
+#include "sphere/products.h"
 #include "support/check.h"
 #include "support/big.h"
 #include "support/round.h"

@@ -2,7 +2,7 @@
 #include "support/check.h"
 
 #include "capball/advanced/abid.h"
-#include "scale/weighted.h"
+#include "statistics/weighted.h"
 #include "support/big.h"
 
 enum { MOST_ROWS = 700, MOST_COLUMNS = 130 };

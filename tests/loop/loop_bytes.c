@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "loop/table.h"
+#include "loops/table.h"
 
 enum { ROWS = 100, HELD = 3 * CPB_BYTES_GROUP, DEPTH = 820, ROOM = 832, LINE = CPB_BYTES_LINE };
 

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "core/rows.h"
-#include "batch/row_digest.h"
+#include "base/rows.h"
+#include "files/row_digest.h"
 
 enum { BYTES = 5000 };
 

@@ -2,8 +2,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setenv */
 #endif
-#include "core/rows.h"
-#include "loop/chunk.h"
+#include "base/rows.h"
+#include "loops/chunk.h"
 #include "support/check.h"
 #include "support/big.h"
 #include "support/round.h"

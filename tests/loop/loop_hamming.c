@@ -2,7 +2,7 @@
  * one is checked bit by bit. */
 #include "support/check.h"
 
-#include "loop/table.h"
+#include "loops/table.h"
 
 enum { GROUPS = 9, WORDS = 67 };
 

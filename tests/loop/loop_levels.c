@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "loop/table.h"
+#include "loops/table.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_loops.h"
 

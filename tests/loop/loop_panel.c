@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "loop/table.h"
+#include "loops/table.h"
 
 enum { ROWS = 30, DEPTH = 200, ROOM = 208 };
 

@@ -6,7 +6,7 @@
 
 #include "support/check.h"
 
-#include "loop/table.h"
+#include "loops/table.h"
 
 /* Under sanitizers, which slow the walks a lot, every third length and count is tried. */
 #if defined(__has_feature)

@@ -1,7 +1,7 @@
 /* The loops behind exact sums: every table gives the bits of the plain one, and the sums are exact. */
 #include "support/check.h"
 
-#include "loop/table.h"
+#include "loops/table.h"
 
 enum { LONGEST = 300 };
 

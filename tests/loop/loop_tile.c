@@ -1,7 +1,7 @@
 /* Tiles of a matrix product: every table gives the bits of the plain one, and the plain one is the product. */
 #include "support/check.h"
 
-#include "loop/block_product.h"
+#include "loops/block_product.h"
 #include "support/big.h"
 
 enum { ROWS = 12, COLS = 64, DEPTH = 200, STRIDE = 67 };

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "capball/exec.h"
-#include "parallel/blocks.h"
-#include "recommend/choice.h"
+#include "base/blocks.h"
+#include "sphere/choice.h"
 #include "support/check.h"
 
 static const size_t thread_counts[] = {1, 2, 3, 8};

@@ -4,7 +4,7 @@
 #include "support/check.h"
 
 #include "capball/capball.h"
-#include "loop/table.h"
+#include "loops/table.h"
 
 enum { ROWS = 250, MOST_D = 100 };
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/elementary.h"
-#include "core/random.h"
-#include "geometry/regions.h"
-#include "recommend/choice.h"
+#include "base/elementary.h"
+#include "base/random.h"
+#include "sphere/regions.h"
+#include "sphere/choice.h"
 #include "capball/advanced/estimator.h"
 #include "sketch/sketch_train.h"
 

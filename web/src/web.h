@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "capball/view.h"
-#include "json/json_read.h"
-#include "text/json_text.h"
+#include "files/json_read.h"
+#include "base/json_text.h"
 
 #define WEB(name) __attribute__((export_name(#name)))
 

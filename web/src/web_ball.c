@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "capball/ball.h"
-#include "core/fail.h"
+#include "base/fail.h"
 #include "show/strange.h"
 #include "web.h"
 

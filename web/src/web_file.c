@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "capball/advanced/flow.h"
-#include "core/fail.h"
+#include "base/fail.h"
 #include "web.h"
 
 web_rows *web_rows_new(cpb_dtype dtype, size_t rows, size_t cols);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "capball/map.h"
-#include "core/fail.h"
+#include "base/fail.h"
 #include "web.h"
 
 /* A map, and what its file says about its origin. */

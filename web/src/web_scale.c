@@ -7,8 +7,8 @@
 #include "capball/advanced/fitting.h"
 #include "capball/transform.h"
 #include "show/commands.h"
-#include "core/fail.h"
-#include "json/json_file.h"
+#include "base/fail.h"
+#include "files/json_file.h"
 #include "show/recommend_text.h"
 #include "web.h"
 

@@ -4,7 +4,7 @@
 
 #include "capball/search.h"
 #include "capball/sketch.h"
-#include "core/fail.h"
+#include "base/fail.h"
 #include "web.h"
 
 WEB(knn)

@@ -1,0 +1,365 @@
+#include "statistics/passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loops/row_state.h"
+#include "base/best.h"
+#include "base/fail.h"
+#include "base/random.h"
+#include "loops/chunk.h"
+
+enum { STARTS = 8, STEPS = 100, TRIES = 4 };
+
+typedef struct grouping {
+  const double *x, *weights;
+  size_t n, d, groups, *group;
+  double *centers, *nearest; /* nearest: dist2 of each row to the nearest centre */
+  double *trial;             /* the same if a further centre were added: .. */
+  const double *added;       /* .. this one */
+  double *share;             /* of each group: the weight of its rows */
+  size_t *next;              /* of each row: the nearest centre; NULL: not needed */
+  const cpb_exec *exec;
+} grouping;
+
+static double weight_of(const grouping *g, size_t i) { return g->weights != NULL ? g->weights[i] : 1; }
+
+static const double *row_of(const grouping *g, size_t i) { return g->x + i * g->d; }
+
+/* ---- seeds ---- */
+
+static void add_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const grouping *g = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = first; i < first + count; i++)
+    g->trial[i] = fmin(g->nearest[i], loops->dist2(row_of(g, i), g->added, g->d));
+}
+
+static double sum_of(const grouping *g, const double *dist2) {
+  double sum = 0;
+  for (size_t i = 0; i < g->n; i++) sum += weight_of(g, i) * dist2[i];
+  return sum;
+}
+
+/* trial = the distances with this row added as a centre; gives their sum. */
+static double try_center(grouping *g, size_t row) {
+  g->added = row_of(g, row);
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, g}, g->exec);
+  return sum_of(g, g->trial);
+}
+
+/* A row with a probability that is proportional to its distance. */
+static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
+  double left = sum * cpb_random_uniform(random);
+  for (size_t i = 0; i < g->n; i++) {
+    double part = weight_of(g, i) * g->nearest[i];
+    left -= part;
+    if (left <= 0 && part > 0) return i;
+  }
+  return cpb_random_below(random, g->n);
+}
+
+static void choose_seeds(grouping *g, cpb_random *random) {
+  double sum = 0;
+  for (size_t i = 0; i < g->n; i++) g->nearest[i] = INFINITY;
+  for (size_t k = 0; k < g->groups; k++) {
+    size_t best = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, sum, random);
+    double least = try_center(g, best);
+    for (size_t t = 1; k > 0 && t < TRIES; t++) {
+      size_t row = draw_row(g, sum, random);
+      double with = try_center(g, row);
+      if (with < least) {
+        least = with;
+        best = row;
+      }
+    }
+    sum = try_center(g, best);
+    memcpy(g->nearest, g->trial, g->n * sizeof *g->nearest);
+    memcpy(g->centers + k * g->d, row_of(g, best), g->d * sizeof *g->centers);
+  }
+}
+
+/* ---- Lloyd's steps ---- */
+
+static void assign_block(void *arg, size_t block, size_t first, size_t count) {
+  (void)block;
+  const cpb_loops *loops = cpb_loops_here();
+  const grouping *g = arg;
+  for (size_t i = first; i < first + count; i++) {
+    g->nearest[i] = INFINITY;
+    for (size_t k = 0; k < g->groups; k++) {
+      double dist2 = loops->dist2(row_of(g, i), g->centers + k * g->d, g->d);
+      if (!(dist2 < g->nearest[i])) continue;
+      g->nearest[i] = dist2;
+      if (g->next != NULL) g->next[i] = k;
+    }
+  }
+}
+
+/* The squared distance of each row to the nearest centre, and which it is. */
+static void find_nearest(grouping *g) {
+  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
+}
+
+/* Whether some row has changed its group. */
+static bool assign(grouping *g) {
+  find_nearest(g);
+  bool changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
+  memcpy(g->group, g->next, g->n * sizeof *g->next);
+  return changed;
+}
+
+/* Adds the rows of each group by their weights, and the weights. */
+static void sum_groups(const double *x, const double *weights, const size_t *group, size_t n, size_t d,
+                       double *sums, double *share) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = 0; i < n; i++) {
+    double weight = weights != NULL ? weights[i] : 1, *sum = sums + group[i] * d;
+    if (!(weight > 0)) continue; /* such a row may hold anything */
+    loops->axpby(weight, x + i * d, 1, sum, sum, d);
+    share[group[i]] += weight;
+  }
+}
+
+/* Centres are the means of their groups; that of an empty one stays. */
+static void take_means(grouping *g, double *sums) {
+  memset(sums, 0, g->groups * g->d * sizeof *sums);
+  memset(g->share, 0, g->groups * sizeof *g->share);
+  sum_groups(g->x, g->weights, g->group, g->n, g->d, sums, g->share);
+  for (size_t k = 0; k < g->groups; k++)
+    for (size_t j = 0; j < g->d && g->share[k] > 0; j++)
+      g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
+}
+
+/* Groups from one start; the sum of the squared distances to the centres. */
+static double group_once(grouping *g, double *sums, cpb_random *random) {
+  memset(g->group, 0xff, g->n * sizeof *g->group);
+  choose_seeds(g, random);
+  for (int step = 0; step < STEPS && assign(g); step++) take_means(g, sums);
+  return sum_of(g, g->nearest);
+}
+
+/* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
+ * the one with the least sum of squared distances. A group may end empty. The same bits for any number of threads. */
+cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
+                          cpb_error *error) {
+  size_t n = y.rows, d = y.cols, k = o->balls;
+  if (k > n) return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", n, k);
+  cpb_status status = cpb_check_finite(y, "rows", d, exec, error);
+  if (status != CPB_OK) return status;
+  cpb_memory memory = {0};
+  double *x = cpb_memory_take(&memory, n, d * sizeof *x), least = INFINITY;
+  double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
+  grouping g = {.x = x,
+                .weights = o->weights,
+                .n = n,
+                .d = d,
+                .groups = k,
+                .group = cpb_memory_take(&memory, n, sizeof *g.group),
+                .centers = cpb_memory_take(&memory, k, d * sizeof *g.centers),
+                .nearest = cpb_memory_take(&memory, n, sizeof *g.nearest),
+                .trial = cpb_memory_take(&memory, n, sizeof *g.trial),
+                .share = cpb_memory_take(&memory, k, sizeof *g.share),
+                .next = cpb_memory_zeros(&memory, n, sizeof *g.next),
+                .exec = exec};
+  cpb_random random = {o->seed};
+  if (memory.failed)
+    status = cpb_fail_memory(error, "%zu groups of %zu rows", k, n);
+  else
+    cpb_view_widen(y, x);
+  for (int start = 0; start < STARTS && status == CPB_OK; start++) {
+    double sum = group_once(&g, sums, &random);
+    if (start > 0 && !(sum < least)) continue;
+    least = sum;
+    memcpy(group, g.group, n * sizeof *group);
+  }
+  cpb_memory_free(&memory);
+  return status;
+}
+
+cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *o, const size_t *group,
+                               double *residuals, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *sums = calloc(o->balls * (d + 1), sizeof *sums), *share = sums + o->balls * d;
+  if (sums == NULL) return cpb_fail_memory(error, "%zu means of %zu columns", o->balls, d);
+  cpb_view_widen(rows, residuals);
+  sum_groups(residuals, o->weights, group, rows.rows, d, sums, share);
+  for (size_t i = 0; i < rows.rows; i++)
+    if (share[group[i]] > 0)
+      loops->axpby(1, residuals + i * d, -1 / share[group[i]], sums + group[i] * d, residuals + i * d, d);
+  free(sums);
+  return CPB_OK;
+}
+
+enum { EVEN_SHARES = 8 }; /* a group below this part of its even share of the rows gets no ball */
+
+typedef struct grouped {
+  const cpb_model_fit_options *o;
+  size_t n, d;
+  cpb_view y;
+  double *sorted;          /* the rows, group after group */
+  double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
+  const size_t *group;     /* of each row */
+  size_t *starts;          /* of each group, and their end */
+  size_t *order;           /* groups, the one of the most rows first */
+  cpb_balls *balls;
+  const cpb_exec *exec;
+} grouped;
+
+static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
+  size_t k = g->o->balls, row = g->d * sizeof(double);
+  cpb_memory *own = &g->balls->memory;
+  g->sorted = cpb_memory_take(memory, g->n, row);
+  g->dist2 = cpb_memory_take(memory, g->n, sizeof *g->dist2);
+  g->weights = g->o->weights != NULL ? cpb_memory_take(memory, g->n, sizeof *g->weights) : NULL;
+  g->starts = cpb_memory_zeros(memory, k + 1, sizeof *g->starts);
+  g->order = cpb_memory_take(memory, k, sizeof *g->order);
+  g->balls->centers = cpb_memory_zeros(own, k, row);
+  g->balls->radii = cpb_memory_zeros(own, k, sizeof(double));
+  g->balls->gaps = cpb_memory_zeros(own, k, sizeof(double));
+  g->balls->rows = cpb_memory_zeros(own, k, sizeof(uint64_t));
+  if (!memory->failed && !own->failed) return CPB_OK;
+  return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
+}
+
+static size_t rows_of(const grouped *g, size_t group) { return g->starts[group + 1] - g->starts[group]; }
+
+/* Rows group after group, each in the order they came in. */
+static void sort_rows(grouped *g) {
+  size_t k = g->o->balls, *next = g->order;
+  for (size_t i = 0; i < g->n; i++) g->starts[g->group[i] + 1]++;
+  for (size_t j = 0; j < k; j++) g->starts[j + 1] += g->starts[j];
+  memcpy(next, g->starts, k * sizeof *next);
+  for (size_t i = 0; i < g->n; i++) {
+    size_t at = next[g->group[i]]++;
+    cpb_row_widen(g->y, i, g->sorted + at * g->d);
+    if (g->weights != NULL) g->weights[at] = g->o->weights[i];
+  }
+}
+
+/* By the number of their rows; of equal ones the one that was found first. */
+static void order_groups(grouped *g) {
+  for (size_t j = 0; j < g->o->balls; j++) {
+    size_t at = j;
+    for (; at > 0 && rows_of(g, g->order[at - 1]) < rows_of(g, j); at--) g->order[at] = g->order[at - 1];
+    g->order[at] = j;
+  }
+}
+
+/* ---- one ball ---- */
+
+static cpb_status enclose(const grouped *g, cpb_view rows, double *center, cpb_svdd_report *found,
+                          cpb_error *error) {
+  cpb_ball_options options;
+  cpb_ball_report report = {.size = sizeof report};
+  cpb_ball_options_init(&options, sizeof options);
+  options.gap = g->o->gap;
+  cpb_ball_out out = {center, NULL, NULL};
+  cpb_status status = cpb_enclosing_ball(rows, &options, &out, &report, g->exec, error);
+  *found = cpb_report_of_ball(&report);
+  return status;
+}
+
+static cpb_status describe(const grouped *g, cpb_view rows, const double *weights, double *center,
+                           cpb_svdd_report *found, cpb_error *error) {
+  cpb_svdd_options options;
+  cpb_svdd_options_init(&options, sizeof options);
+  options.nu = weights == NULL ? fmax(g->o->nu, 1 / (double)rows.rows) : g->o->nu;
+  options.gap = g->o->gap;
+  options.method = g->o->method;
+  options.weights = weights;
+  double *a = calloc(rows.rows, sizeof *a);
+  if (a == NULL) return cpb_fail_memory(error, "%zu multipliers", rows.rows);
+  cpb_status status = cpb_svdd(rows, &options, center, a, found, g->exec, error);
+  free(a);
+  return status;
+}
+
+static bool weighs(const double *weights, size_t n) {
+  for (size_t i = 0; weights != NULL && i < n; i++)
+    if (weights[i] > 0) return true;
+  return weights == NULL;
+}
+
+static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
+  cpb_balls *balls = g->balls;
+  size_t first = g->starts[group], at = balls->count;
+  cpb_view rows = cpb_rows(g->sorted + first * g->d, CPB_F64, rows_of(g, group), g->d);
+  const double *weights = g->weights != NULL ? g->weights + first : NULL;
+  double *center = balls->centers + at * g->d;
+  cpb_svdd_report f = {.size = sizeof f}, *all = &balls->report;
+  if (!weighs(weights, rows.rows)) return CPB_OK;
+  cpb_status status =
+      g->o->nu > 0 ? describe(g, rows, weights, center, &f, error) : enclose(g, rows, center, &f, error);
+  if (status != CPB_OK) return status;
+  if (at == 0) *all = (cpb_svdd_report){.lower_bound = f.lower_bound, .gap = f.gap, .converged = true};
+  balls->radii[at] = f.radius;
+  balls->gaps[at] = f.gap;
+  balls->rows[at] = rows.rows;
+  all->support += f.support;
+  all->iterations += f.iterations;
+  all->seconds += f.seconds;
+  all->converged = all->converged && f.converged;
+  balls->count++;
+  return CPB_OK;
+}
+
+static cpb_status fit_groups(grouped *g, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  for (size_t k = 0; k < g->o->balls && status == CPB_OK; k++) {
+    size_t rows = rows_of(g, g->order[k]);
+    bool enough = (double)rows * EVEN_SHARES * (double)g->o->balls >= (double)g->n;
+    if (enough) status = fit_group(g, g->order[k], error);
+  }
+  return status;
+}
+
+/* ---- the common radius ---- */
+
+/* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
+ * is not on one. rows: nearest first */
+static double radius_of(const grouped *g, const cpb_ranked *rows) {
+  double all = 0, outside = 0, dist2 = rows[g->n - 1].key;
+  for (size_t i = 0; i < g->n; i++) all += g->weights != NULL ? g->weights[i] : 1;
+  for (size_t i = g->n; i-- > 0 && outside < g->o->nu * all && rows[i].key > 0;) {
+    outside += g->weights != NULL ? g->weights[rows[i].id] : 1;
+    dist2 = rows[i].key;
+  }
+  return sqrt(dist2);
+}
+
+static cpb_status find_radius(grouped *g, cpb_error *error) {
+  find_nearest(&(grouping){.x = g->sorted,
+                           .n = g->n,
+                           .d = g->d,
+                           .groups = g->balls->count,
+                           .centers = g->balls->centers,
+                           .nearest = g->dist2,
+                           .exec = g->exec});
+  cpb_ranked *rows = calloc(g->n, sizeof *rows);
+  if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
+  for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
+  cpb_ranked_sort(rows, g->n);
+  g->balls->report.radius = radius_of(g, rows);
+  free(rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
+                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
+  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
+  balls->d = y.cols;
+  cpb_memory memory = {0};
+  cpb_status status = allocate(&g, &memory, error);
+  if (status == CPB_OK) {
+    sort_rows(&g);
+    order_groups(&g);
+    status = fit_groups(&g, error);
+  }
+  if (status == CPB_OK) status = find_radius(&g, error);
+  cpb_memory_free(&memory);
+  return status;
+}

@@ -1,6 +1,0 @@
-/* The Hamming loop once more for processors that count bits themselves; the avx512 table takes it there. */
-#include "loop/lanes_avx512.h"
-#include "loop/hamming_wide.h"
-
-void cpb_hamming_vpopcntdq(const cpb_hamming *hamming);
-void cpb_hamming_vpopcntdq(const cpb_hamming *hamming) { hamming_wide(hamming); }

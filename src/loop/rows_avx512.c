@@ -1,8 +1,0 @@
-/* Rows on AVX-512; a file of its own, so that loops compile in parallel. */
-#include "loop/lanes_avx512.h"
-
-#include "loop/rows_float.h"
-
-#include "loop/rows_plan.inc"
-
-const cpb_rows_rule *const cpb_float_rules_avx512 = float_rules;

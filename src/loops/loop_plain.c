@@ -1,0 +1,20 @@
+#include "loops/lanes_f64.h"
+#include "loops/products_plain.h"
+#include "loops/rows_plain.h"
+#include "loops/digest.h"
+#include "loops/grid.h"
+
+void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
+void cpb_panel_bytes_plain(const cpb_panel_bytes *p) { panel_bytes(p); }
+
+const cpb_loops cpb_loops_plain = {
+    .name = "plain",
+    COMMON_LOOPS,
+    .tile = tile,
+    .panel = panel,
+    .signs = signs,
+    .hamming = hamming,
+    .digest = digest,
+    .panel_bytes = panel_bytes,
+    .scan_bytes = panel_bytes,
+};

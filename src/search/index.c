@@ -1,0 +1,561 @@
+/* The index object: adding, removing and replacing rows, compaction. */
+#define _POSIX_C_SOURCE 200809L
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/column_names.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/sized.h"
+#include "base/memory.h"
+#include "search/index_blocks.h"
+#include "search/index_change.h"
+#include "search/index_codes.h"
+#include "search/index_scratch.h"
+#include "search/index_seek.h"
+#include "base/blocks.h"
+#include "base/tell.h"
+
+enum {
+  BLOCK = CPB_INDEX_BLOCK,
+  PANEL = CPB_INDEX_PANEL,
+  FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
+  SAMPLE = 1024,    /* rows from which the centre is chosen */
+  FEW = 128,        /* the same, for bytes */
+  SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
+  GROWTH = 4        /* .. when the number of rows has grown by this factor */
+};
+
+static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
+
+void cpb_index_options_init(cpb_index_options *options, size_t size) {
+  cpb_sized_init(options, size, &defaults, sizeof defaults);
+}
+
+/* ---- the object ---- */
+
+void cpb_index_lock_shared(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_rdlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+void cpb_index_lock_alone(const cpb_index *index) {
+  pthread_mutex_lock(&index->shared->turn);
+  pthread_rwlock_wrlock(&index->shared->lock);
+  pthread_mutex_unlock(&index->shared->turn);
+}
+
+void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
+
+cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error) {
+  return index->closed ? cpb_fail(error, CPB_WHY_CALL_ORDER, "index", "the index is closed") : CPB_OK;
+}
+
+static cpb_status check_options(const cpb_index_options *options, cpb_error *error) {
+  if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
+  if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
+  if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
+  return options->cols <= SIZE_MAX / BLOCK / 64
+             ? CPB_OK
+             : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");
+}
+
+static bool make_shared(cpb_index *index) {
+  cpb_index_shared *shared = calloc(1, sizeof *shared);
+  if (shared == NULL) return false;
+  bool turn = pthread_mutex_init(&shared->turn, NULL) == 0;
+  bool scratch = turn && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
+  if (scratch && pthread_rwlock_init(&shared->lock, NULL) == 0) {
+    index->shared = shared;
+    return true;
+  }
+  if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
+  if (turn) pthread_mutex_destroy(&shared->turn);
+  free(shared);
+  return false;
+}
+
+static void free_shared(cpb_index *index) {
+  if (index->shared == NULL) return;
+  cpb_scratch_free_all(index);
+  pthread_rwlock_destroy(&index->shared->lock);
+  pthread_mutex_destroy(&index->shared->scratch_lock);
+  pthread_mutex_destroy(&index->shared->turn);
+  free(index->shared);
+}
+
+static bool fill(cpb_index *index, const cpb_index_options *options) {
+  size_t d = options->cols;
+  index->options = *options;
+  if (!cpb_column_names_copy(options->columns, d, &index->options.columns)) return false;
+  index->row_bytes = d * cpb_dtype_size(options->dtype);
+  index->bytes = d >= FEW_COLUMNS && d <= CPB_GRID_MOST;
+  index->float_filter.loops = cpb_loops_here();
+  index->float_filter.metric = options->metric;
+  index->float_filter.d = d;
+  index->center = cpb_zero_lines(d, sizeof *index->center);
+  if (options->dtype != CPB_F64) index->center_f32 = cpb_zero_lines(d, sizeof *index->center_f32);
+  if (index->center == NULL || (options->dtype != CPB_F64 && index->center_f32 == NULL)) return false;
+  return cpb_byte_filter_new(&index->byte_filter, &index->float_filter, 1) && make_shared(index);
+}
+
+cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_error *error) {
+  cpb_index_options options = defaults;
+  *index = NULL;
+  cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_index_options", error);
+  if (status == CPB_OK) status = check_options(&options, error);
+  if (status != CPB_OK) return status;
+  cpb_index *made = calloc(1, sizeof *made);
+  if (made != NULL && fill(made, &options)) {
+    *index = made;
+    return CPB_OK;
+  }
+  cpb_index_free(made);
+  return cpb_fail_memory(error, "an index");
+}
+
+void cpb_index_free(cpb_index *index) {
+  if (index == NULL) return;
+  cpb_blocks_free(index);
+  if (index->file != NULL) index->file_calls->close(index->file);
+  cpb_coder_free(index->coder);
+  cpb_byte_filter_free(&index->byte_filter);
+  free(index->center);
+  free(index->center_f32);
+  cpb_column_names_free(index->options.columns);
+  free_shared(index);
+  free(index);
+}
+
+/* ---- codes of new rows ---- */
+
+/* Rows that are to be copied, or borrowed, to the slots from `first` on. */
+typedef struct added {
+  size_t first;
+  cpb_view view;
+} added;
+
+static const char *added_row(const added *rows, size_t slot) {
+  return (const char *)rows->view.data +
+         (slot - rows->first) * rows->view.stride * cpb_dtype_size(rows->view.dtype);
+}
+
+/* The block that this thread is likely to take next. Its floats are read from memory while the codes of a block are
+ * computed, when the memory would be idle. */
+static cpb_view next_rows(const added *rows, size_t block, size_t threads) {
+  const size_t first = (block + threads) * BLOCK;
+  bool given = first >= rows->first && first + BLOCK <= rows->first + rows->view.rows;
+  return given && rows->view.dtype == CPB_F32 ? cpb_view_slice(rows->view, first - rows->first, BLOCK)
+                                              : (cpb_view){0};
+}
+
+/* Those of a block that are to be copied: none of a full block of borrowed rows, or whose codes are all of them. */
+static cpb_rows_copy take_rows(const cpb_index *index, const added *rows, size_t block, size_t threads) {
+  size_t first = block * BLOCK, end = first + index->blocks[block].count;
+  size_t from = first < rows->first ? rows->first : first;
+  bool dense = rows->view.stride == rows->view.cols;
+  cpb_rows_copy copy = {.next = next_rows(rows, block, threads)};
+  if (from >= end) return copy;
+  if ((index->options.borrow || cpb_codes_are_rows(index)) && dense && end - from == BLOCK) {
+    index->blocks[block].rows = (char *)(uintptr_t)added_row(rows, from);
+    return copy;
+  }
+  copy.from = added_row(rows, from);
+  copy.stride = rows->view.stride * cpb_dtype_size(rows->view.dtype);
+  copy.first = from - first;
+  copy.end = end - first;
+  return copy;
+}
+
+/* Takes rows and computes the codes of blocks, or checks them, the first of them from a panel on. */
+typedef struct coding {
+  cpb_index *index;
+  added rows;
+  size_t first_block, first_panel, threads;
+  pthread_mutex_t lock;
+  cpb_coder *idle[64];
+  size_t idle_count;
+  cpb_first_fault fault;
+  atomic_bool out_of_memory;
+} coding;
+
+static cpb_coder *take_coder(coding *c) {
+  pthread_mutex_lock(&c->lock);
+  cpb_coder *coder = c->idle_count > 0 ? c->idle[--c->idle_count] : NULL;
+  pthread_mutex_unlock(&c->lock);
+  return coder != NULL ? coder : cpb_coder_new(c->index);
+}
+
+static void give_coder(coding *c, cpb_coder *coder) {
+  pthread_mutex_lock(&c->lock);
+  bool kept = c->idle_count < sizeof c->idle / sizeof *c->idle;
+  if (kept) c->idle[c->idle_count++] = coder;
+  pthread_mutex_unlock(&c->lock);
+  if (!kept) cpb_coder_free(coder);
+}
+
+static void code_block(void *arg, size_t task) {
+  coding *c = arg;
+  size_t block = c->first_block + task, row;
+  cpb_coder *coder = c->index->bytes ? take_coder(c) : NULL;
+  cpb_index_block *of = &c->index->blocks[block];
+  cpb_rows_copy copy = take_rows(c->index, &c->rows, block, c->threads);
+  if (c->index->bytes && coder == NULL) {
+    atomic_store(&c->out_of_memory, true);
+    return;
+  }
+  int fault =
+      of->rows == NULL ? 0 : cpb_coder_run(coder, c->index, of, &copy, task == 0 ? c->first_panel : 0, &row);
+  if (cpb_codes_are_rows(c->index) && of->rows != of->room && !c->index->options.borrow) of->rows = NULL;
+  if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, fault);
+  if (coder != NULL) give_coder(c, coder);
+}
+
+/* From rows at regular distances, removed or not. The codes of bytes do not depend on the centre: a few rows will do. */
+static bool prepare(cpb_index *index, const added *rows) {
+  const size_t most =
+      index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE ? FEW : SAMPLE;
+  size_t step = 1 + (index->slots - 1) / most, count = 0;
+  for (size_t i = 0; i < index->block_count; i++)
+    if (!cpb_block_own(index, &index->blocks[i])) return false;
+  char *sample = malloc(most * index->row_bytes);
+  cpb_row_buffer buffer;
+  if (sample == NULL) return false;
+  for (size_t slot = 0; slot < index->slots; slot += step)
+    memcpy(sample + count++ * index->row_bytes,
+           slot < rows->first ? cpb_slot_row(index, slot, &buffer) : added_row(rows, slot), index->row_bytes);
+  bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
+  free(sample);
+  index->prepared = index->slots;
+  cpb_coder_free(index->coder);
+  index->coder = NULL;
+  return made;
+}
+
+/* EROW counts rows from the first of the index. */
+static cpb_status code_from(cpb_index *index, const added *rows, size_t first, const cpb_exec *exec,
+                            cpb_error *error) {
+  coding c = {.index = index,
+              .rows = *rows,
+              .first_block = first / BLOCK,
+              .first_panel = first % BLOCK / PANEL,
+              .threads = cpb_exec_threads(exec)};
+  if (first == index->slots) return CPB_OK;
+  pthread_mutex_init(&c.lock, NULL);
+  if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
+  cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);
+  index->coder = c.idle_count > 0 ? c.idle[--c.idle_count] : NULL;
+  while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
+  pthread_mutex_destroy(&c.lock);
+  if (status == CPB_OK && atomic_load(&c.out_of_memory)) status = cpb_fail_memory(error, "codes of rows");
+  return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
+}
+
+/* Codes for the last panel and the rows added to it, or for all rows if the centre is chosen again. */
+static cpb_status code_added(cpb_index *index, const added *rows, const cpb_exec *exec, cpb_error *error) {
+  bool choose = index->bytes && (index->prepared == 0 ||
+                                 (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
+  if (choose && !prepare(index, rows)) return cpb_fail_memory(error, "a sample of the rows");
+  return code_from(index, rows, choose ? 0 : rows->first / PANEL * PANEL, exec, error);
+}
+
+/* ---- calls ---- */
+
+static cpb_status check_rows(const cpb_index *index, cpb_view rows, cpb_error *error) {
+  cpb_status status = cpb_check_view(rows, "rows", index->options.cols, error);
+  if (status != CPB_OK) return status;
+  if (rows.dtype == index->options.dtype) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_DTYPE_OTHER, "rows", "rows is %s, the index holds %s",
+                  cpb_dtype_name(rows.dtype), cpb_dtype_name(index->options.dtype));
+}
+
+static int compare_ids(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* EINVAL if an id occurs twice. */
+static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error) {
+  uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
+  if (sorted == NULL) return cpb_fail_memory(error, "%zu ids", count);
+  cpb_status status = CPB_OK;
+  if (count > 0) memcpy(sorted, ids, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare_ids);
+  for (size_t i = 1; status == CPB_OK && i < count; i++)
+    if (sorted[i] == sorted[i - 1])
+      status =
+          cpb_fail(error, CPB_WHY_ROW_TWICE, "ids", "id %llu is given twice", (unsigned long long)sorted[i]);
+  free(sorted);
+  return status;
+}
+
+static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, bool present,
+                            cpb_error *error) {
+  cpb_status status = check_once(ids, count, error);
+  for (size_t i = 0; status == CPB_OK && i < count; i++) {
+    bool found = cpb_id_map_find(&index->ids, ids[i], index->gone) != CPB_NO_SLOT;
+    if (found != present)
+      status =
+          cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
+                   (unsigned long long)ids[i], present ? "not in" : "already in");
+    else if (ids[i] == UINT64_MAX)
+      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "the id %llu is reserved for \"no row\"",
+                        (unsigned long long)ids[i]);
+  }
+  return status;
+}
+
+static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
+  if (ids == NULL && index->ids.ids == NULL) { /* row numbers are not stored */
+    index->ids.slots += count;
+    index->next_id += count;
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    uint64_t id = ids != NULL ? ids[i] : index->next_id;
+    cpb_id_map_add(&index->ids, id);
+    if (id >= index->next_id) index->next_id = id + 1;
+  }
+}
+
+/* Removes what was appended after `slots`. Codes of the rows before cannot fail: they have had some. */
+static void take_back(cpb_index *index, size_t slots, size_t prepared) {
+  cpb_blocks_drop(index, slots);
+  if (slots == 0) index->prepared = 0;
+  if (slots > 0 && index->bytes)
+    (void)code_from(index, &(added){.first = slots}, index->prepared != prepared ? 0 : slots / PANEL * PANEL,
+                    NULL, NULL);
+}
+
+static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                           cpb_error *error) {
+  size_t before = index->slots, prepared = index->prepared;
+  cpb_status status = CPB_OK;
+  if (rows.rows == 0) return CPB_OK;
+  if (ids == NULL && rows.rows > UINT64_MAX - index->next_id)
+    return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
+                    (unsigned long long)index->next_id - 1);
+  if (!cpb_blocks_reserve(index, before + rows.rows) ||
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
+      !cpb_blocks_extend(index, rows.rows))
+    return cpb_fail_memory(error, "%zu rows", rows.rows);
+  status = code_added(index, &(added){before, rows}, exec, error);
+  if (status == CPB_OK) {
+    name_rows(index, ids, rows.rows);
+    return CPB_OK;
+  }
+  take_back(index, before, prepared);
+  return status;
+}
+
+static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) {
+  if (status == CPB_EROW && error != NULL && error->row >= (int64_t)before)
+    return cpb_fail_later(error, (uint64_t)0 - before);
+  return status;
+}
+
+static void undo_add(cpb_index *index, size_t slots, size_t prepared, uint64_t next_id) {
+  cpb_id_map_shrink(&index->ids, slots);
+  index->next_id = next_id;
+  take_back(index, slots, prepared);
+}
+
+static cpb_status log_change(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  return index->file == NULL ? CPB_OK : index->file_calls->log(index, change, error);
+}
+
+static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
+  return index->file == NULL ? cpb_index_check_open(index, error)
+                             : index->file_calls->check_writable(index, error);
+}
+
+static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
+  size_t slots = index->slots, prepared = index->prepared;
+  uint64_t next_id = index->next_id;
+  cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
+  if (status != CPB_OK) return status;
+  status = log_change(index, change, error);
+  if (status != CPB_OK) undo_add(index, slots, prepared, next_id);
+  return status;
+}
+
+static void mark_gone(cpb_index *index, size_t slot) {
+  index->gone[slot / 64] |= (uint64_t)1 << slot % 64;
+  index->removed++;
+}
+
+static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  cpb_status status = log_change(index, change, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++)
+    mark_gone(index, cpb_id_map_find(&index->ids, change->ids[i], index->gone));
+  return status;
+}
+
+/* The new rows are added before the old ones are removed, so that a failure leaves the old ones. */
+static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                                 cpb_error *error) {
+  size_t *old = malloc((change->count + 1) * sizeof *old);
+  if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
+  for (size_t i = 0; i < change->count; i++)
+    old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->gone);
+  cpb_status status = add_logged(index, change, exec, error);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_gone(index, old[i]);
+  free(old);
+  return status;
+}
+
+cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (change->ids != NULL)
+    status = check_ids(index, change->ids, change->count, change->kind != CPB_CHANGE_ADD, error);
+  if (status != CPB_OK || change->count == 0) return status;
+  switch (change->kind) {
+  case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
+  case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
+  default: return replace_logged(index, change, exec, error);
+  }
+}
+
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
+                         cpb_error *error) {
+  cpb_status status = CPB_OK;
+  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
+  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
+    status = cpb_fail_missing(error, "ids");
+  if (status != CPB_OK) return status;
+  cpb_index_lock_alone(index);
+  size_t before = index->slots;
+  status = check_writable(index, error);
+  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
+  cpb_index_unlock(index);
+  return fail_from(status, before, error);
+}
+
+cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, exec, error);
+}
+
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
+  return change(index, &(cpb_index_change){.kind = CPB_CHANGE_REMOVE, .count = count, .ids = ids}, NULL,
+                error);
+}
+
+cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                             cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
+}
+
+static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  if (row == NULL) return cpb_seek_fail_read(error);
+  memcpy(to, row, index->row_bytes);
+  return CPB_OK;
+}
+
+cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
+                          cpb_error *error) {
+  if ((ids == NULL || rows == NULL) && count > 0)
+    return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  for (size_t i = 0; status == CPB_OK && i < count; i++) {
+    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
+    if (slot == CPB_NO_SLOT)
+      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
+                        (unsigned long long)ids[i]);
+    else
+      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
+  }
+  cpb_index_unlock(index);
+  return status;
+}
+
+void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
+  cpb_index_lock_shared(index);
+  cpb_index_report ours = {.size = sizeof ours,
+                           .cols = index->options.cols,
+                           .dtype = index->options.dtype,
+                           .metric = index->options.metric,
+                           .rows = index->slots - index->removed,
+                           .removed = index->removed,
+                           .next_id = index->next_id,
+                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
+                           .bytes = index->bytes,
+                           .queries = atomic_load(&index->shared->queries),
+                           .measured = atomic_load(&index->shared->measured),
+                           .by_floats = atomic_load(&index->shared->by_floats),
+                           .columns = index->options.columns,
+                           .dropped = index->dropped};
+  cpb_index_unlock(index);
+  cpb_sized_give(report, &ours, sizeof ours);
+}
+
+/* ---- compaction ---- */
+
+static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
+  size_t live = from->slots - from->removed, count = 0;
+  cpb_row_buffer buffer;
+  if (live == 0) return CPB_OK;
+  if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
+  for (size_t slot = 0; slot < from->slots; slot++) {
+    if (cpb_index_is_gone(from, slot)) continue;
+    uint64_t id = cpb_id_map_id(&from->ids, slot);
+    if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone)) return cpb_fail_memory(error, "%zu ids", live);
+    memcpy(to->blocks[count / BLOCK].rows + count % BLOCK * to->row_bytes, cpb_slot_row(from, slot, &buffer),
+           from->row_bytes);
+    count++;
+    name_rows(to, &id, 1);
+  }
+  return code_added(to, &(added){.first = live}, exec, error);
+}
+
+/* Swaps all members that are read under the lock, except the next id. */
+static void exchange(cpb_index *index, cpb_index *other) {
+  enum { CHANGES = offsetof(cpb_index, float_filter) };
+  char *own = (char *)index + CHANGES, *fresh = (char *)other + CHANGES, kept[sizeof *index - CHANGES];
+  uint64_t next_id = index->next_id;
+  memcpy(kept, own, sizeof kept);
+  memcpy(own, fresh, sizeof kept);
+  memcpy(fresh, kept, sizeof kept);
+  index->next_id = next_id;
+  index->byte_filter.float_filter = &index->float_filter;
+  other->byte_filter.float_filter = &other->float_filter;
+  cpb_coder_free(index->coder); /* it refers to the other's float filter */
+  index->coder = NULL;
+}
+
+static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
+  if (index->file != NULL) return index->file_calls->rewrite(index, fresh, exec, error);
+  cpb_status status = cpb_index_new(&index->options, fresh, error);
+  return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
+}
+
+cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  cpb_index *fresh = NULL;
+  cpb_index_lock_alone(index);
+  cpb_status status = check_writable(index, error);
+  if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
+  if (status == CPB_OK) exchange(index, fresh);
+  cpb_index_unlock(index);
+  cpb_index_free(fresh);
+  return status;
+}
+
+/* The rows and the file go to an empty index, which is freed. */
+cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
+  cpb_index *empty = NULL;
+  cpb_status status = cpb_index_new(&index->options, &empty, error);
+  if (status != CPB_OK) return status;
+  cpb_index_lock_alone(index);
+  exchange(index, empty);
+  index->closed = true;
+  cpb_index_unlock(index);
+  cpb_index_free(empty);
+  return CPB_OK;
+}

@@ -1,0 +1,304 @@
+#define _DEFAULT_SOURCE
+#include "search/index_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/state_bytes.h"
+#include "search/index_blocks.h"
+#include "search/index_snapshot.h"
+#include "files/file_fail.h"
+#include "base/tell.h"
+
+enum { BLOCK = CPB_INDEX_BLOCK };
+
+/* Unlocks explicitly: children of a fork may have the file open, too. */
+static void close_file(cpb_index_file *file) {
+  if (file == NULL) return;
+  if (file->map != NULL) munmap(file->map, file->mapped);
+  if (file->fd >= 0 && file->writable && file->process == getpid()) (void)flock(file->fd, LOCK_UN);
+  if (file->fd >= 0) close(file->fd);
+  free(file->path);
+  free(file);
+}
+
+static bool has_name(const cpb_index_file *file, const char *path) {
+  struct stat own, named;
+  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+         own.st_dev == named.st_dev;
+}
+
+static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
+  const cpb_index_file *file = index->file;
+  if (!file->writable)
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
+  if (file->broken)
+    return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, file->path, "an earlier write failed: open it again");
+  if (file->process != getpid())
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path,
+                         "only the process that opened the index for writing can change it");
+  if (has_name(file, file->path)) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path,
+                       "the file was replaced or removed after it was opened");
+}
+
+static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
+  return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
+}
+
+/* ---- opening ---- */
+
+/* Ids in no order are checked here, as they are entered into a hash table. */
+static cpb_status enter_ids(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file,
+                            const uint64_t *ids, cpb_error *error) {
+  cpb_id_map *map = &index->ids;
+  if (!cpb_id_map_reserve(map, ids, 0, l->slots, index->gone))
+    return cpb_fail_memory(error, "%llu ids", (unsigned long long)l->slots);
+  for (size_t slot = 0; slot < l->slots; slot++) {
+    if (ids[slot] >= l->next_id || cpb_id_map_find(map, ids[slot], index->gone) != CPB_NO_SLOT)
+      return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id occurs twice or is too large");
+    cpb_id_map_add(map, ids[slot]);
+  }
+  return CPB_OK;
+}
+
+static cpb_status take_ids(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file,
+                           cpb_error *error) {
+  const uint64_t *ids = (const uint64_t *)(const void *)((const char *)file->map + l->ids_at);
+  if (l->ids_kind == CPB_IDS_ANY) return enter_ids(index, l, file, ids, error);
+  bool stored = l->ids_kind == CPB_IDS_RISING && l->slots > 0;
+  if (l->slots > 0 && (stored ? ids[l->slots - 1] : l->slots - 1) >= l->next_id)
+    return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id is too large");
+  cpb_id_map_borrow(&index->ids, stored ? ids : NULL, l->slots);
+  return CPB_OK;
+}
+
+/* Blocks of the mapped file; the last one is copied unless it is full, since rows are added to it. */
+static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char *map, cpb_error *error) {
+  size_t blocks = (l->slots + BLOCK - 1) / BLOCK;
+  if (!cpb_blocks_reserve(index, l->slots)) return cpb_fail_memory(error, "%zu blocks of rows", blocks);
+  for (size_t i = 0; i < blocks; i++) {
+    cpb_index_block *block = &index->blocks[index->block_count++];
+    *block = (cpb_index_block){.mapped = true,
+                               .count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
+    cpb_block_place(index, block, map + cpb_index_layout_rows(index, l, i),
+                    map + cpb_index_layout_codes(index, l, i));
+  }
+  index->block_made = index->block_count;
+  index->slots = l->slots;
+  index->next_id = l->next_id;
+  if (l->slots % BLOCK != 0 && !cpb_block_own(index, &index->blocks[blocks - 1]))
+    return cpb_fail_memory(error, "a block of rows");
+  return CPB_OK;
+}
+
+/* Single rows are read from anywhere: reading ahead would load their neighbours too. */
+static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l, char *map) {
+  for (size_t segment = 0; index->bytes && segment < cpb_index_layout_segments(l); segment++) {
+    uint64_t rows = cpb_index_layout_rows(index, l, segment * CPB_SEGMENT);
+    (void)madvise(map + rows, cpb_index_layout_part(index, l, segment).end - rows, MADV_RANDOM);
+  }
+}
+
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
+
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
+                                                close_file};
+
+static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
+  file->mapped = file->end = l->log_at;
+  void *map = mmap(NULL, file->mapped, PROT_READ, MAP_SHARED, file->fd, 0);
+  if (map == MAP_FAILED) return cpb_file_fail_errno(error, file->path, "map");
+  file->map = map;
+  return CPB_OK;
+}
+
+/* An empty index as the file's head describes it, which agrees with the size of the file. */
+static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_index_layout *l, uint64_t *size,
+                            cpb_error *error) {
+  struct stat seen;
+  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
+  *size = (uint64_t)seen.st_size;
+  cpb_status status = cpb_head_read(file->fd, file->path, *size, made, l, error);
+  if (status != CPB_OK || cpb_index_layout_fits(*made, l, *size)) return status;
+  return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
+}
+
+static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
+  cpb_index_layout l = {0};
+  uint64_t size;
+  cpb_status status = read_head(file, made, &l, &size, error);
+  if (status == CPB_OK) status = map_snapshot(file, &l, error);
+  if (status != CPB_OK) return status;
+  expect_single_rows(*made, &l, file->map);
+  status = take_blocks(*made, &l, file->map, error);
+  if (status == CPB_OK) status = take_ids(*made, &l, file, error);
+  return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
+}
+
+/* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
+static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
+  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK
+               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing")
+               : cpb_file_fail_errno(error, file->path, "lock");
+  char *path = realpath(file->path, NULL);
+  if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
+  if (!has_name(file, path)) {
+    free(path);
+    return cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path,
+                         "another program has just replaced it: open it again");
+  }
+  free(file->path);
+  file->path = path;
+  return CPB_OK;
+}
+
+static cpb_index_file *new_file(const char *path, bool writable, int fd) {
+  cpb_index_file *file = calloc(1, sizeof *file);
+  char *own = strdup(path);
+  if (file == NULL || own == NULL) {
+    free(file);
+    free(own);
+    return NULL;
+  }
+  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = getpid()};
+  return file;
+}
+
+/* Takes the file, also on failure. */
+static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *error) {
+  cpb_index *made = NULL;
+  cpb_status status = load(file, &made, error);
+  if (status == CPB_OK) status = cpb_log_rest(made, file, &made->dropped, error);
+  if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
+    status = cpb_file_fail_errno(error, file->path, "write");
+  if (status != CPB_OK) {
+    cpb_index_free(made);
+    close_file(file);
+    return status;
+  }
+  made->file = file;
+  made->file_calls = &file_calls;
+  *index = made;
+  return CPB_OK;
+}
+
+cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
+  *index = NULL;
+  if (path == NULL) return cpb_fail_missing(error, "path");
+  cpb_status status = cpb_index_check_machine(path, error);
+  if (status != CPB_OK) return status;
+  cpb_index_file *file = new_file(path, writable, -1);
+  if (file == NULL) return cpb_fail_memory(error, "an index");
+  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (file->fd < 0)
+    status = cpb_file_fail_errno(error, path, "open");
+  else if (writable)
+    status = lock_file(file, error);
+  if (status == CPB_OK) return open_from(file, index, error);
+  close_file(file);
+  return status;
+}
+
+/* ---- checking ---- */
+
+/* Read into memory, since the mapping of a damaged file may end in SIGBUS. */
+static cpb_status read_sums(const cpb_index_file *file, const cpb_index_layout *l, cpb_page_sum **sums,
+                            cpb_error *error) {
+  size_t bytes = (cpb_index_layout_segments(l) + 1) * sizeof **sums;
+  *sums = malloc(bytes);
+  if (*sums == NULL) return cpb_fail_memory(error, "checksums");
+  cpb_status status = cpb_read_all(file->fd, file->path, l->sums_at, *sums, bytes, error);
+  if (status != CPB_OK || cpb_checksum(*sums, bytes) == l->sums_checksum) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path, "its checksums are damaged");
+}
+
+static cpb_status check_part(const cpb_index *index, const cpb_index_layout *l, size_t part,
+                             const cpb_page_sum *wanted, cpb_error *error) {
+  const cpb_index_file *file = index->file;
+  cpb_page_sum sum;
+  cpb_file_part of = cpb_index_layout_part(index, l, part);
+  cpb_status status = cpb_page_sum_of(file->fd, file->path, of, &sum, error);
+  if (status != CPB_OK || memcmp(&sum, wanted, sizeof sum) == 0) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
+                       "bytes %llu to %llu do not match their checksum: the file is damaged",
+                       (unsigned long long)of.begin, (unsigned long long)of.end - 1);
+}
+
+static cpb_status check_parts(const cpb_index *index, const cpb_index_layout *l, const cpb_exec *exec,
+                              cpb_error *error) {
+  size_t parts = cpb_index_layout_segments(l) + 1;
+  cpb_page_sum *sums = NULL;
+  cpb_status status = read_sums(index->file, l, &sums, error);
+  for (size_t part = 0; status == CPB_OK && part < parts; part++) {
+    status = check_part(index, l, part, &sums[part], error);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, (double)(part + 1) / (double)parts, error);
+  }
+  free(sums);
+  return status;
+}
+
+static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  cpb_index *described = NULL;
+  cpb_index_layout l = {0};
+  uint64_t size;
+  cpb_status status = read_head(index->file, &described, &l, &size, error);
+  cpb_index_free(described);
+  return status == CPB_OK ? check_parts(index, &l, exec, error) : status;
+}
+
+cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (index->file != NULL) status = check_snapshot(index, exec, error);
+  if (index->file != NULL && status == CPB_OK) status = cpb_log_check(index, error);
+  cpb_index_unlock(index);
+  return status;
+}
+
+/* ---- saving ---- */
+
+/* Damaged bytes must not get new checksums. Afterwards the old file has no name: what is written to it would be lost. */
+static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
+  int fd = index->file->fd;
+  cpb_status status = check_snapshot(index, exec, error);
+  if (status == CPB_OK) status = cpb_index_write_snapshot(index, index->file->path, &fd, error);
+  if (status != CPB_OK) return status;
+  index->file->broken = true;
+  cpb_index_file *file = new_file(index->file->path, true, fd);
+  if (file != NULL) return open_from(file, fresh, error);
+  close(fd);
+  return cpb_fail_memory(error, "an index");
+}
+
+static cpb_status sync_file(const cpb_index *index, cpb_error *error) {
+  cpb_status status = index->file->writable ? check_writable(index, error) : CPB_OK;
+  if (status != CPB_OK || fdatasync(index->file->fd) == 0) return status;
+  index->file->broken = true; /* another attempt could succeed without having written anything */
+  return cpb_file_fail_errno(error, index->file->path, "write");
+}
+
+static cpb_status save(const cpb_index *index, const char *path, cpb_error *error) {
+  if (path == NULL) return index->file == NULL ? cpb_fail_missing(error, "path") : sync_file(index, error);
+  if (index->file != NULL && has_name(index->file, path))
+    return cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
+                         "the index was opened from this file: compact it to rewrite the file");
+  cpb_status status = index->file == NULL ? CPB_OK : check_snapshot(index, NULL, error);
+  return status == CPB_OK ? cpb_index_write_snapshot(index, path, NULL, error) : status;
+}
+
+cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (status == CPB_OK) status = save(index, path, error);
+  cpb_index_unlock(index);
+  return status;
+}

@@ -1,0 +1,108 @@
+/* An index: blocks of rows with their codes, ids, and the memory that searches reuse. */
+#ifndef CPB_SEARCH_INDEX_OBJECT_H
+#define CPB_SEARCH_INDEX_OBJECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "capball/advanced/index.h"
+#include "search/index_ids.h"
+#include "search/byte_filter.h"
+
+struct cpb_index_change;
+struct cpb_index_file;
+
+enum { CPB_INDEX_BLOCK = 1024, CPB_INDEX_PANEL = CPB_BYTES_COLS };
+
+/* Rows in order of arrival, and their codes in panels of CPB_INDEX_PANEL rows of similar reach: position `at` is that of
+ * row row_of[at] of the block. Word w of position j of a panel is at codes + panel*words*256 + (w*64 + j)*4, each byte
+ * is code + 128: the layout of the columns of the loop for bytes. */
+typedef struct cpb_index_block {
+  size_t count;
+  bool mapped;         /* the arrays below are those of a file */
+  void *memory;        /* that this and the following blocks share; NULL: none begins here */
+  size_t memory_bytes; /* mapped anonymously; 0: from malloc */
+  char *
+      rows; /* in `room`, in a file or, of a full block, where the caller has them; NULL: the codes are rows */
+  char *room;     /* for rows that are copied; memory that is not used is never touched */
+  uint8_t *codes; /* this and the following are NULL in an index without codes */
+  int32_t *term;  /* of a position, see cpb_codes_row */
+  uint16_t *row_of;
+  cpb_byte_filter_run *panels;
+} cpb_index_block;
+
+/* Memory that searches reuse. */
+typedef struct cpb_index_scratch {
+  struct cpb_index_scratch *next;
+  size_t room;
+  char *memory;
+} cpb_index_scratch;
+
+/* Shared by threads, and preserved by compaction. */
+typedef struct cpb_index_shared {
+  pthread_mutex_t
+      turn; /* held while waiting for the lock, so that a writer waits for running searches only */
+  pthread_rwlock_t lock; /* searches share it */
+  pthread_mutex_t scratch_lock;
+  cpb_index_scratch *scratch;
+  _Atomic uint64_t queries, measured, by_floats;
+} cpb_index_shared;
+
+/* The operations of the file of an index: the object calls its file only through these. */
+typedef struct cpb_index_file_calls {
+  /* Appends a change to the log; on failure the log is unchanged. */
+  cpb_status (*log)(cpb_index *index, const struct cpb_index_change *change, cpb_error *error);
+  /* EINVAL if the file was opened read-only. */
+  cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
+  /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
+  cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
+  /* Copies mapped bytes by reading the file; false if that fails. */
+  bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
+  /* Closes and unlocks. */
+  void (*close)(struct cpb_index_file *file);
+} cpb_index_file_calls;
+
+struct cpb_index {
+  cpb_index_options options;
+  size_t row_bytes;
+  bool bytes; /* rows have codes */
+  cpb_index_shared *shared;
+
+  /* Everything from here on changes, under the lock. */
+  cpb_float_filter float_filter; /* chosen from a sample of the rows, as is the centre of the codes */
+  cpb_byte_filter byte_filter;
+  double *center;
+  float *center_f32;
+  size_t prepared; /* number of rows when they were chosen */
+
+  cpb_index_block *blocks;
+  size_t block_count, block_made, block_room; /* in use; with memory; described */
+  size_t slots; /* rows in all blocks: row i is row i % CPB_INDEX_BLOCK of block i / CPB_INDEX_BLOCK */
+  size_t removed;
+  uint64_t *gone; /* a bit for each slot of the blocks allocated for */
+  uint64_t next_id;
+  cpb_id_map ids;
+  struct cpb_coder *coder; /* cached for the next call that adds rows */
+
+  bool closed;
+  uint64_t dropped;            /* bytes of the file that were no record, when it was opened */
+  struct cpb_index_file *file; /* it was opened from; NULL: it exists in memory only */
+  const cpb_index_file_calls *file_calls;
+};
+
+/* EINVAL after cpb_index_close; call it with the lock held. */
+cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error);
+
+void cpb_index_lock_shared(const cpb_index *index);
+void cpb_index_lock_alone(const cpb_index *index);
+void cpb_index_unlock(const cpb_index *index);
+
+static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {
+  return index->gone[slot / 64] >> slot % 64 & 1;
+}
+
+static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {
+  return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
+}
+
+#endif

@@ -1,0 +1,218 @@
+#include "statistics/passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "sphere/regions.h"
+#include "loops/distances.h"
+#include "statistics/covariance_parts.h"
+
+/* ---- transforming rows by W ---- */
+
+/* Each row of W is applied to a group of rows while it is in the first-level cache. */
+enum { GROUP = 16 };
+
+size_t cpb_whitened_scratch(size_t d) { return GROUP * d; }
+
+void cpb_whitened_norms(const double *W, cpb_view rows, const double *center, double *scratch,
+                        double *norms) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  for (size_t first = 0; first < rows.rows; first += GROUP) {
+    size_t count = rows.rows - first < GROUP ? rows.rows - first : GROUP;
+    for (size_t i = 0; i < count; i++) {
+      cpb_row_about(loops, rows, 0, first + i, center, scratch + i * d);
+      norms[first + i] = 0;
+    }
+    for (size_t k = 0; k < d; k++)
+      for (size_t i = 0; i < count; i++) {
+        double coordinate = loops->dot(W + k * d, scratch + i * d, k + 1);
+        norms[first + i] += coordinate * coordinate;
+      }
+    for (size_t i = 0; i < count; i++) norms[first + i] = sqrt(norms[first + i]);
+  }
+}
+
+typedef struct whitened_job {
+  const double *W, *center;
+  cpb_view rows;
+  double *z, *scratch; /* d per block */
+  size_t d;
+} whitened_job;
+
+static void whiten_block(void *arg, size_t block, size_t first, size_t count) {
+  const whitened_job *job = arg;
+  const cpb_loops *loops = cpb_loops_here();
+  double *x = job->scratch + block * job->d;
+  for (size_t i = first; i < first + count; i++) {
+    cpb_row_about(loops, job->rows, 0, i, job->center, x);
+    for (size_t k = 0; k < job->d; k++) job->z[i * job->d + k] = loops->dot(job->W + k * job->d, x, k + 1);
+  }
+}
+
+cpb_status cpb_whitened_rows(const double *W, cpb_view rows, const double *center, double *z,
+                             const cpb_exec *exec, cpb_error *error) {
+  whitened_job job = {.W = W, .center = center, .rows = rows, .z = z, .d = rows.cols};
+  cpb_blocks blocks = {rows.rows, cpb_blocks_rows(rows.cols), whiten_block, &job};
+  job.scratch = calloc(cpb_blocks_count(&blocks) * rows.cols + 1, sizeof *job.scratch);
+  if (job.scratch == NULL) return cpb_fail_memory(error, "rows of %zu columns", rows.cols);
+  cpb_blocks_run(&blocks, exec);
+  free(job.scratch);
+  return CPB_OK;
+}
+
+void cpb_unwhiten(const double *W, size_t d, double *x) {
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t k = 0; k < d; k++) x[k] = (x[k] - loops->dot(W + k * d, x, k)) / W[k * d + k];
+}
+
+/* ---- the covariance ---- */
+
+typedef struct covariance_pass {
+  cpb_covariance *covariance;
+  const cpb_exec *exec;
+} covariance_pass;
+
+static cpb_status gather_covariance(void *arg, const cpb_slot *slot, cpb_error *error) {
+  const covariance_pass *p = arg;
+  return cpb_covariance_update(p->covariance, slot->rows, p->exec, error);
+}
+
+static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *rows, cpb_error *error) {
+  covariance_pass p = {.exec = passes->exec};
+  cpb_pass pass = {
+      .arg = &p, .block_bytes = (size_t)1 << 20, .look = cpb_meet_faults, .gather = gather_covariance};
+  cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
+  if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
+  if (status == CPB_OK) {
+    *rows = p.covariance->rows;
+    status = cpb_covariance_finish(p.covariance, NULL, matrix, passes->exec, error);
+  }
+  cpb_covariance_free(p.covariance);
+  return status;
+}
+
+/* sum w (x-m)(x-m)^T / sum w; *count is how many rows weigh something. */
+static cpb_status find_weighted_covariance(cpb_view rows, const double *weights, double *matrix,
+                                           uint64_t *count, cpb_error *error) {
+  const cpb_loops *loops = cpb_loops_here();
+  size_t d = rows.cols;
+  double *mean = calloc(2 * d, sizeof *mean), *z = mean + d, all = 0;
+  if (mean == NULL) return cpb_fail_memory(error, "%zu numbers", 2 * d);
+  for (size_t i = 0; i < rows.rows; i++) all += weights[i];
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    cpb_row_widen(rows, i, z);
+    loops->axpby(weights[i] / all, z, 1, mean, mean, d);
+  }
+  for (size_t i = 0; i < rows.rows; i++) {
+    if (!(weights[i] > 0)) continue;
+    cpb_row_about(loops, rows, 0, i, mean, z);
+    for (size_t j = 0; j < d; j++)
+      loops->axpby(weights[i] / all * z[j], z, 1, matrix + j * d, matrix + j * d, j + 1);
+    ++*count;
+  }
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < i; j++) matrix[j * d + i] = matrix[i * d + j];
+  free(mean);
+  return CPB_OK;
+}
+
+/* ---- W ---- */
+
+static cpb_status refuse_column(size_t column, const char *why, cpb_error *error) {
+  return cpb_fail(
+      error, CPB_WHY_COLUMN_SINGULAR, "ridge",
+      "column %zu %s, and the covariance has no inverse: give a ridge (1e-6, say, adds that share of "
+      "itself to every variance), leave the column out, or do not whiten",
+      column, why);
+}
+
+/* From this value on variances, and what other columns leave of them, are normal doubles. */
+static const double VARIANCE_LEAST = 1e-290;
+
+/* Adds to each variance the share `ridge` of itself, of a column that does not vary that of the mean variance; EINVAL
+ * for what no ridge can repair. */
+static cpb_status add_ridge(double *covariance, size_t d, double ridge, cpb_error *error) {
+  double trace = 0;
+  for (size_t i = 0; i < d; i++) trace += covariance[i * d + i] / (double)d;
+  if (!(trace >= VARIANCE_LEAST))
+    return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "rows", "%s: there is nothing to whiten by",
+                    trace > 0 ? "the variances of the columns are below what doubles hold with all digits"
+                              : "all rows are equal, or their variances are below what doubles hold");
+  for (size_t i = 0; i < d; i++) {
+    double *variance = covariance + i * d + i;
+    *variance += ridge * (*variance > 0 ? *variance : trace);
+    if (!(covariance[i * d + i] > 0)) return refuse_column(i, "does not vary", error);
+  }
+  return CPB_OK;
+}
+
+/* W = U^-T for covariance = U^T U: row i is (e_i - sum_k U_ki row k) / U_ii. */
+static void invert_factor(const double *U, size_t d, double *W) {
+  for (size_t i = 0; i < d; i++) {
+    double *row = W + i * d;
+    memset(row, 0, d * sizeof *row);
+    row[i] = 1;
+    for (size_t k = 0; k < i; k++)
+      for (size_t j = 0; j <= k; j++) row[j] -= U[k * d + i] * W[k * d + j];
+    for (size_t j = 0; j <= i; j++) row[j] /= U[i * d + i];
+  }
+}
+
+/* Divides every column by its standard deviation, if that is wanted, except one that does not vary; W is to be
+ * multiplied by the factors. */
+static void standardize(double *covariance, size_t d, bool wanted, double *factors) {
+  for (size_t i = 0; i < d; i++)
+    factors[i] = wanted && covariance[i * d + i] > 0 ? 1 / sqrt(covariance[i * d + i]) : 1;
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) covariance[i * d + j] *= factors[i] * factors[j];
+}
+
+static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double ridge, double *U, double *W,
+                         cpb_error *error) {
+  cpb_status status = add_ridge(covariance, d, ridge, error);
+  if (status != CPB_OK) return status;
+  if (rows <= d && ridge == 0)
+    return cpb_fail(error, CPB_WHY_COLUMN_SINGULAR, "ridge",
+                    "%llu rows do not determine the covariance of %zu columns (more than %zu do): "
+                    "give a ridge, such as 1e-6, or do not whiten",
+                    (unsigned long long)rows, d, d);
+  status = cpb_whitening_from_metric(covariance, d, U, error);
+  /* U_ii^2 is the part of column i's variance that the columns before it leave. */
+  for (size_t i = 0; i < d && status == CPB_OK; i++)
+    if (U[i * d + i] * U[i * d + i] < 1e-12 * covariance[i * d + i])
+      status = refuse_column(i, "depends linearly on the columns before it", error);
+  if (status == CPB_OK) invert_factor(U, d, W);
+  return status;
+}
+
+cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error) {
+  enum { MOST = 16384 };
+  size_t d = passes->source->cols;
+  uint64_t rows = 0;
+  *W = NULL;
+  if (!(wish.ridge >= 0 && wish.ridge < INFINITY))
+    return cpb_fail_domain(error, "ridge", wish.ridge, "ridge must be a number >= 0");
+  if (d > MOST)
+    return cpb_fail(error, CPB_WHY_WHITENING_SIZE, "whiten",
+                    "whitening needs %zu x %zu numbers in memory: too many", d, d);
+  double *memory = calloc(3 * d * d + d, sizeof *memory), *U = memory + d * d, *made = U + d * d;
+  double *factors = made + d * d;
+  if (memory == NULL) return cpb_fail_memory(error, "%zu x %zu numbers", d, d);
+  cpb_status status = wish.weights != NULL
+                          ? find_weighted_covariance(wish.rows, wish.weights, memory, &rows, error)
+                          : find_covariance(passes, memory, &rows, error);
+  if (status == CPB_OK) standardize(memory, d, wish.standardize, factors);
+  if (status == CPB_OK && wish.whiten) status = make_W(memory, d, rows, wish.ridge, U, made, error);
+  for (size_t i = 0; i < d && status == CPB_OK; i++)
+    for (size_t j = 0; j < d; j++)
+      memory[i * d + j] = wish.whiten ? made[i * d + j] * factors[j] : i == j ? factors[i] : 0;
+  if (status == CPB_OK)
+    *W = memory;
+  else
+    free(memory);
+  return status;
+}
