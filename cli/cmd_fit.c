@@ -5,6 +5,7 @@
 
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/fitting.h"
+#include "capball/advanced/statistics.h"
 #include "choice_json.h"
 #include "data_file.h"
 #include "json_print.h"

@@ -1,7 +1,7 @@
 /* Describes a file: shape, types, norms, bad rows. */
 #include <string.h>
 
-#include "capball/advanced/fitting.h"
+#include "capball/advanced/statistics.h"
 #include "data_file.h"
 #include "json_print.h"
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "capball/advanced/fitting.h"
+#include "capball/advanced/rounds.h"
+#include "capball/advanced/estimator.h"
 #include "choice_json.h"
 #include "data_file.h"
 

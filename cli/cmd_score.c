@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/fitting.h"
+#include "capball/advanced/rounds.h"
 #include "data_file.h"
 #include "format_names.h"
 #include "json_print.h"

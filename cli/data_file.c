@@ -1,4 +1,4 @@
-#include "capball/advanced/fitting.h"
+#include "capball/advanced/statistics.h"
 #include "capball/advanced/flow.h"
 #include "capball/advanced/laws.h"
 #include "data_file.h"

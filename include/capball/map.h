@@ -131,16 +131,6 @@ typedef struct cpb_map_fit_options {
 } cpb_map_fit_options;
 CPB_API void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size);
 
-/** One point of a curve as a function of s. */
-typedef struct cpb_curve_point {
-  double s, value;
-} cpb_curve_point;
-
-/** One maximum of a curve. */
-typedef struct cpb_abid_maximum {
-  double s, abid;
-} cpb_abid_maximum;
-
 /** A chosen scale and the reasons for it; the caller frees it with cpb_choice_free. */
 typedef struct cpb_choice cpb_choice;
 CPB_API void cpb_choice_free(cpb_choice *choice);

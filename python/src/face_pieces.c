@@ -4,7 +4,9 @@
 
 #include "face_hits.h"
 #include "face_map.h"
+#include <capball/advanced/estimator.h>
 #include <capball/advanced/fitting.h>
+#include <capball/advanced/rounds.h>
 
 /* The same verbs for every kind of piece; NULL where a kind has no such verb. */
 typedef struct piece_kind {

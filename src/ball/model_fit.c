@@ -1,4 +1,8 @@
 /* T10 T11: a ball from rows. */
+#include "capball/advanced/rounds.h"
+#include "loops/whitened.h"
+#include "ball/several_balls.h"
+#include "sphere/whitening.h"
 #include "statistics/passes.h"
 
 #include <math.h>

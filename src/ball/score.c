@@ -201,16 +201,3 @@ cpb_status cpb_max_norm(cpb_view x, const double *center, double *max_norm, cons
   if (status == CPB_OK) memcpy(max_norm, &bits, sizeof bits);
   return status;
 }
-
-static int fault_of(void *arg, size_t row) {
-  const cpb_ruler *ruler = arg;
-  return cpb_row_fault(ruler->loops, ruler->x, row);
-}
-
-cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
-                            cpb_error *error) {
-  cpb_status status = cpb_check_view(rows, name, cols, error);
-  if (status != CPB_OK) return status;
-  cpb_ruler ruler = {.loops = cpb_loops_here(), .x = rows};
-  return cpb_rows_run(rows.rows, cols, fault_of, &ruler, name, exec, error);
-}

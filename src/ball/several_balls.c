@@ -1,4 +1,4 @@
-#include "statistics/passes.h"
+#include "ball/several_balls.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "loops/block_product.h"
 #include "loops/chunk.h"
+#include "loops/row_state.h"
 #include "base/blocks.h"
 #include "search/query_numbers.h"
 #include "sphere/map_object.h"

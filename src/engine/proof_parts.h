@@ -7,6 +7,7 @@
 #include "capball/query.h"
 #include "capball/transform.h"
 #include "capball/view.h"
+#include "sphere/embedded_distance.h"
 
 /* ---- The transform object, and the constants of its lifts. ---- */
 
@@ -25,26 +26,8 @@ static const double cpb_lift_h = 0x1.6a09e667f3bcdp+0, cpb_lift_roof = 1.25, cpb
 
 /* ---- Shared by the queries of T13. ---- */
 
-/* EINVAL unless Euclidean balls are caps under this map: pole e, no reflection. */
-cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
-
-/* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
-cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
-
 /* p(q,r), b and sigma of one query; x: d doubles, finite, cap->p: d+1 doubles. */
 cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error);
-
-/* S(q) and 1+q0 of a query, for the distances of rows. */
-typedef struct cpb_question_point {
-  size_t d;
-  double s, rise;
-  double *image; /* d+1 */
-} cpb_question_point;
-cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
-                              cpb_error *error);
-
-/* |x-q| of an embedded row y of d+1 doubles. */
-double cpb_question_distance(const cpb_question_point *point, const double *y);
 
 /* Distances from an engine's rows and scores, on the sphere and under the exact lifts of L2.                 T13
  *
@@ -108,9 +91,6 @@ double cpb_query_distance(double norm, double r, double s, double score, double 
  *  norm, r, D >= 0, D may be inf; s > 0. NaN outside the domain.
  *  The error of h is below 8u (1 + (norm+r+D)/s), of sin^2 h below 64u of itself for norm, r, D <= s. */
 double cpb_query_reach(double norm, double r, double s, double D);
-
-/** The largest distance from S(x) of a row stored in this type by cpb_map_embed. NaN for u8 and i8. */
-double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype);
 
 /** The largest error of a score relative to <p,y> for the stored y, if the engine computes in f32, in any order, and
  *  divides by lengths: 2(d+4) 2^-24, plus 4 roundings of scores in f32 or f16. Engines that quantise have larger ones. */

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "loops/chunk.h"
+#include "loops/row_state.h"
 #include "sphere/map_object.h"
 
 static const double u64 = DBL_EPSILON / 2;

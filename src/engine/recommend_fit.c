@@ -6,7 +6,7 @@
 #include "base/median.h"
 #include "base/rows.h"
 #include "base/sized.h"
-#include "statistics/passes.h"
+#include "statistics/statistics_fit.h"
 #include "loops/chunk.h"
 #include "engine/proof_parts.h"
 #include "search/search_object.h"

@@ -13,6 +13,7 @@
 #include "files/input.h"
 #include "files/file_fail.h"
 #include "files/sealing.h"
+#include "engine/transform_json.h"
 #include "files/json_file.h"
 #include "files/row_digest.h"
 

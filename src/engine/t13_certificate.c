@@ -49,34 +49,6 @@ double cpb_query_reach(double norm, double r, double s, double D) {
   return fmin(1, fmax(half_sine2(&p, -D), half_sine2(&p, D)));
 }
 
-static double frobenius(const double *a, size_t n) { return sqrt(cpb_loops_here()->dot(a, a, n)); }
-
-/* The error of z = W(x-m), in roundings of its size, and an offset added to that size. */
-typedef struct metric_rounding {
-  double times, shift;
-} metric_rounding;
-
-static metric_rounding rounding_of(const cpb_map *map) {
-  size_t d = map->options.d;
-  double center = map->center != NULL ? frobenius(map->center, d) : 0;
-  if (map->whiten == NULL) return (metric_rounding){4, center};
-  double W = frobenius(map->whiten, d * d), back = frobenius(map->unwhiten, d * d);
-  return (metric_rounding){4 + (double)d * W * back, W * center};
-}
-
-double cpb_query_row_error(const cpb_map *map, cpb_dtype dtype) {
-  static const double u64 = DBL_EPSILON / 2;
-  if (map == NULL) return NAN;
-  metric_rounding z = rounding_of(map);
-  double of_double = u64 * (4 + z.times * (1 + 2 * z.shift / map->options.s));
-  switch (dtype) {
-  case CPB_F64: return of_double;
-  case CPB_F32: return of_double + 4 * 0x1p-24;
-  case CPB_F16: return of_double + 4 * 0x1p-11 + sqrt((double)map->options.d + 1) * 0x1p-25;
-  default: return NAN;
-  }
-}
-
 double cpb_query_score_error(size_t d, cpb_dtype scores) {
   double given = scores == CPB_F32 ? 4 * 0x1p-24 : scores == CPB_F16 ? 4 * 0x1p-11 : 0;
   return 2 * ((double)d + 4) * 0x1p-24 + given;
@@ -96,7 +68,7 @@ double cpb_query_floor(const cpb_map *map, double norm, double r, double D, doub
   bool domain = map != NULL && norm >= 0 && r >= 0 && D >= 0 && row_error >= 0 && score_error >= 0;
   if (!domain || cpb_check_round(map, NULL) != CPB_OK) return NAN;
   double s = map->options.s, of_double = cpb_query_row_error(map, CPB_F64);
-  metric_rounding z = rounding_of(map);
+  cpb_map_rounding z = cpb_map_rounding_of(map);
   double shift = u64 * z.times * (norm + z.shift); /* error of q itself */
   double truly = largest_distance(norm, s, D, row_error + of_double) * (1 + 64 * u64) + 2 * shift;
   if (!isfinite(truly)) return -INFINITY;

@@ -12,24 +12,6 @@
 #include "engine/proof_parts.h"
 #include "sphere/map_object.h"
 
-cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
-  if (map == NULL) return cpb_fail_missing(error, "map");
-  if (map->pole != NULL)
-    return cpb_fail(
-        error, CPB_WHY_MAP_POLE, "map",
-        "the map has a pole of its own, under which Euclidean balls are not caps: use a map with the pole e");
-  if (map->mirror != NULL)
-    return cpb_fail(error, CPB_WHY_MAP_POLE, "map",
-                    "the map rotates a direction of the sphere to e: its rows are directions, and Euclidean "
-                    "balls are not caps under it");
-  return CPB_OK;
-}
-
-cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error) {
-  int fault = cpb_row_fault(cpb_loops_here(), view, row);
-  return fault == 0 ? CPB_OK : cpb_fault_report(row, fault, name, error);
-}
-
 cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error) {
   size_t d = cap->d = map->options.d;
   cpb_region ball = {.kind = CPB_BALL, .d = d, .c = (double *)(uintptr_t)x, .r = r, .W = map->metric};
@@ -142,26 +124,6 @@ cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, 
 }
 
 /* ---- original distances from embedded rows, or from the numbers an engine returns ---- */
-
-cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
-                              cpb_error *error) {
-  size_t d = map->options.d;
-  point->d = d;
-  point->s = map->options.s;
-  cpb_status status = cpb_map_embed(map, query, cpb_rows_out(point->image, CPB_F64, 1, d + 1), NULL, error);
-  point->rise = cpb_rise(point->image[d], cpb_loops_here()->dot(point->image, point->image, d));
-  return status;
-}
-
-double cpb_question_distance(const cpb_question_point *point, const double *y) {
-  const cpb_loops *loops = cpb_loops_here();
-  size_t d = point->d;
-  double rise = cpb_rise(y[d], loops->dot(y, y, d));
-  if (rise == 0) return INFINITY;
-  double unit = cpb_unit_power(point->s); /* s^2 may exceed the range of double */
-  double dist2_hat = loops->dist2(y, point->image, d + 1);
-  return sqrt(cpb_original_dist2(dist2_hat, rise, point->rise, point->s * unit)) / unit;
-}
 
 cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
                                cpb_error *error) {

@@ -3,7 +3,7 @@
 #ifndef CPB_FILES_JSON_FILE_H
 #define CPB_FILES_JSON_FILE_H
 
-#include "capball/transform.h"
+#include "capball/file.h"
 #include "base/memory.h"
 #include "files/json_read.h"
 #include "base/json_text.h"
@@ -83,17 +83,5 @@ uint64_t *cpb_json_row_numbers(cpb_json_file *file, const cpb_json *object, size
 /* The names of columns, `count` strings; NULL: none. A name that is not UTF-8 is written as "?". */
 void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
 const char **cpb_json_read_names(cpb_json_file *file, size_t count);
-
-/* ---- A transform as text, and its fingerprint. ---- */
-
-/** The whole text of the file, for a sphere that of cpb_map_to_json; gives *text, 0-terminated, to the caller. */
-cpb_status cpb_transform_to_json(const cpb_transform *transform, char **text, cpb_error *error);
-
-/** Reads it, or the file of a map, bit for bit; gives *transform to the caller. name: of the file in messages */
-cpb_status cpb_transform_from_json(const char *text, size_t length, const char *name,
-                                   cpb_transform **transform, cpb_error *error);
-
-/** Distinguishes transforms: equal for equal numbers in their files, whatever else the files contain. */
-cpb_status cpb_transform_fingerprint(const cpb_transform *transform, uint64_t *fingerprint, cpb_error *error);
 
 #endif

@@ -29,6 +29,9 @@ static inline int cpb_row_fault(const cpb_loops *loops, cpb_view view, size_t ro
 cpb_status cpb_check_finite(cpb_view rows, const char *name, size_t cols, const cpb_exec *exec,
                             cpb_error *error);
 
+/* EROW unless every number of the row is finite; `name` is the name of the rows in the message. */
+cpb_status cpb_check_finite_row(cpb_view view, size_t row, const char *name, cpb_error *error);
+
 /* Finite numbers from this one on become inf in the output's type. */
 static inline double cpb_out_limit(cpb_dtype dtype) { return dtype == CPB_F32 ? 0x1.ffffffp127 : INFINITY; }
 

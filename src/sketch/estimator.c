@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "loops/row_state.h"
-#include "capball/advanced/candidates.h"
+#include "capball/advanced/feed.h"
 #include "base/best.h"
 #include "base/elementary.h"
 #include "base/fail.h"

@@ -1,7 +1,9 @@
 /* T14: fits a sketch to rows. */
 #include "base/fail.h"
 #include "base/sized.h"
-#include "statistics/passes.h"
+#include "capball/advanced/estimator.h"
+#include "sphere/map_fit.h"
+#include "statistics/statistics_fit.h"
 #include "sketch/sketch_train.h"
 
 CPB_DEFAULTS(cpb_sketch_fit_options, .target = 0.99, .k = 10, .sample = 8192)

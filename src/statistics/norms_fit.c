@@ -1,4 +1,4 @@
-#include "statistics/passes.h"
+#include "statistics/norms_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/elementary.h"
 #include "base/fail.h"
 #include "base/sized.h"
+#include "loops/whitened.h"
 
 typedef void take_norms(void *arg, const double *norms, size_t count);
 

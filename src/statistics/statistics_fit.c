@@ -1,4 +1,4 @@
-#include "statistics/passes.h"
+#include "statistics/statistics_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,13 +78,6 @@ cpb_status cpb_gathered(cpb_statistics *statistics, cpb_statistics_result *facts
   cpb_status status = cpb_statistics_finish(statistics, facts, error);
   if (status == CPB_OK && facts->rows == 0) return cpb_fail_no_rows(error);
   return status;
-}
-
-cpb_status cpb_check_norms(const cpb_statistics_result *facts, cpb_goal goal, cpb_error *error) {
-  if (facts->norm_rows == facts->rows) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NORMS_UNKNOWN, "statistics",
-                  "goal %s wants the norms of all %llu rows, the statistics hold %llu", cpb_goal_name(goal),
-                  (unsigned long long)facts->rows, (unsigned long long)facts->norm_rows);
 }
 
 static cpb_status gather_columns(cpb_passes *passes, const cpb_statistics_fit_options *options,

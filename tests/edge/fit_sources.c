@@ -1,5 +1,7 @@
 /* Fits from callbacks: however a source is divided into blocks, and on any number of threads, a fit equals that of
  * the array, byte for byte; a stop request stops it without output; an error of the source is reported. */
+#include "capball/advanced/estimator.h"
+#include "capball/advanced/rounds.h"
 #include "capball/capball.h"
 #include "capball/advanced/fitting.h"
 #include "support/check.h"

@@ -1,4 +1,6 @@
 /* Objects fitted from pieces equal those fitted to all rows. */
+#include "capball/advanced/estimator.h"
+#include "capball/advanced/rounds.h"
 #include "capball/advanced/fitting.h"
 #include "ball/piece_rounds.h"
 #include "support/check.h"

@@ -4,7 +4,8 @@
 #ifndef CAPBALL_ADVANCED_ABID_H
 #define CAPBALL_ADVANCED_ABID_H
 
-#include "capball/map.h"
+#include "capball/exec.h"
+#include "capball/view.h"
 
 CPB_BEGIN
 

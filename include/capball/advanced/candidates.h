@@ -1,11 +1,12 @@
-/* Re-ranking and auditing candidates of an engine or of codes; transforms for longer rows.           T13 T14
+/* Distances from embedded rows, audits of the results of an engine, transforms for longer rows.        T13
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_CANDIDATES_H
 #define CAPBALL_ADVANCED_CANDIDATES_H
 
+#include "capball/advanced/estimator.h"
+#include "capball/advanced/feed.h"
 #include "capball/query.h"
-#include "capball/sketch.h"
 
 CPB_BEGIN
 
@@ -16,25 +17,6 @@ CPB_BEGIN
  *  EROW: a row with NaN, or a query with NaN or inf. Thread-safe. */
 CPB_CALL cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows, double *distances,
                                         cpb_error *error);
-
-/** How candidates are ranked. Start from cpb_rerank_options_init. */
-typedef struct cpb_rerank_options {
-  size_t size;
-  size_t k;           /* number of neighbours; default 10 */
-  const cpb_map *map; /* the rows are embedded by this map; NULL (the default): they are the data */
-} cpb_rerank_options;
-CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
-
-/** cpb_rerank with rows read by number, each once; with a map, from embedded rows only.                  T13
- *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  base        rows of d; with a map (pole e, no reflection) embedded rows of d+1, whose rounding limits the
- *              precision: the error of |x-q| is about 2u s of their type for rows of |x| <= s
- *  candidates  queries.rows x count, of which only the ids are used
- *  hits        queries.rows x k, caller's
- *  EROW: error->row is the number of a row of the base. */
-CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates,
-                                     size_t count, const cpb_rerank_options *options, cpb_hit *hits,
-                                     const cpb_exec *exec, cpb_error *error);
 
 /** The result of a random audit. */
 typedef struct cpb_audit {
@@ -75,16 +57,6 @@ CPB_CALL cpb_status cpb_transform_verify(const cpb_transform *transform, cpb_sou
  *  that accepts rows of any length is copied. The caller owns *grown.                                    T13 */
 CPB_CALL cpb_status cpb_transform_grow(const cpb_transform *transform, double factor, cpb_transform **grown,
                                        cpb_error *error);
-
-/** The map whose images the hyperplanes divide: centre and scale of the sketch. The caller owns *map. */
-CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
-
-/** Checks that codes and rows belong together, on at most 64 of the rows in `found`, spread over all of them.
- *  codes   u8 rows of code_bytes
- *  rows    the data, d columns, or their images, d+1
- *  EROW names a row with another code; images within the rounding of f16 of a boundary are accepted. */
-CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
-                                     const cpb_hit *found, size_t count, cpb_error *error);
 
 CPB_END
 #endif

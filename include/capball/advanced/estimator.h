@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 
+#include "capball/advanced/statistics.h"
 #include "capball/search.h"
 #include "capball/sketch.h"
 
@@ -83,6 +84,23 @@ CPB_CALL cpb_status cpb_estimator_search(const cpb_estimator *estimator, cpb_vie
 CPB_CALL cpb_status cpb_estimator_bounds(const cpb_estimator *estimator, cpb_view query, cpb_bound bound,
                                          double confidence, double *estimate, double *low, double *high,
                                          cpb_error *error);
+
+/** The map whose images the hyperplanes divide: centre and scale of the sketch. The caller owns *map. */
+CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
+
+/** Checks that codes and rows belong together, on at most 64 of the rows in `found`, spread over all of them.
+ *  codes   u8 rows of code_bytes
+ *  rows    the data, d columns, or their images, d+1
+ *  EROW names a row with another code; images within the rounding of f16 of a boundary are accepted. */
+CPB_CALL cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_store *rows,
+                                     const cpb_hit *found, size_t count, cpb_error *error);
+
+/** A sketch from gathered statistics, as cpb_sketch_fit, trained on their sample; the options `sample` and
+ *  `skip_bad` are ignored. The goals mean, median and hemisphere need pass 2 over all rows. */
+CPB_CALL cpb_status cpb_sketch_from_statistics(cpb_statistics *statistics,
+                                               const cpb_sketch_fit_options *options, cpb_sketch **sketch,
+                                               cpb_sketch_fit_report *report, const cpb_exec *exec,
+                                               cpb_error *error);
 
 CPB_END
 #endif

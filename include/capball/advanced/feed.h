@@ -1,9 +1,11 @@
-/* Exact search over a base that is passed block by block, as it may be larger than memory.         T13
+/* Exact search over a base that is passed block by block, as it may be larger than memory; re-ranking of
+ * candidates by exact distances.                                                                      T13
  *
  * Advanced: can change between releases. */
 #ifndef CAPBALL_ADVANCED_FEED_H
 #define CAPBALL_ADVANCED_FEED_H
 
+#include "capball/map.h"
 #include "capball/search.h"
 
 CPB_BEGIN
@@ -45,6 +47,25 @@ typedef struct cpb_search_report {
 
 /** Fills *report up to report->size, which the caller has set. */
 CPB_API void cpb_search_describe(const cpb_search *search, cpb_search_report *report);
+
+/** How candidates are ranked. Start from cpb_rerank_options_init. */
+typedef struct cpb_rerank_options {
+  size_t size;
+  size_t k;           /* number of neighbours; default 10 */
+  const cpb_map *map; /* the rows are embedded by this map; NULL (the default): they are the data */
+} cpb_rerank_options;
+CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
+
+/** cpb_rerank with rows read by number, each once; with a map, from embedded rows only.                  T13
+ *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
+ *  base        rows of d; with a map (pole e, no reflection) embedded rows of d+1, whose rounding limits the
+ *              precision: the error of |x-q| is about 2u s of their type for rows of |x| <= s
+ *  candidates  queries.rows x count, of which only the ids are used
+ *  hits        queries.rows x k, caller's
+ *  EROW: error->row is the number of a row of the base. */
+CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates,
+                                     size_t count, const cpb_rerank_options *options, cpb_hit *hits,
+                                     const cpb_exec *exec, cpb_error *error);
 
 CPB_END
 #endif

@@ -94,5 +94,19 @@ CPB_CALL cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, voi
 CPB_CALL cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                                 cpb_svdd_rounds **rounds, cpb_error *error);
 
+/** A model from completed rounds over pieces, as cpb_model_fit: the ball of cpb_ball_rounds, or of cpb_svdd_rounds
+ *  (which list no support vectors).
+ *  rows     the total number of rows
+ *  scores   cpb_model_scores of all rows or of a sample, for the quantiles; sorted in place. NULL, 0: no quantiles */
+CPB_CALL cpb_status cpb_model_from_ball_rounds(const cpb_ball_rounds *from, uint64_t rows, double *scores,
+                                               size_t count, cpb_model **model, cpb_error *error);
+CPB_CALL cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint64_t rows, double *scores,
+                                               size_t count, cpb_model **model, cpb_error *error);
+
+/** cpb_model_scores of all rows of a source: *count numbers; free *scores with cpb_free.
+ *  EROW names the first row without a score. */
+CPB_CALL cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
+                                           size_t *count, const cpb_exec *exec, cpb_error *error);
+
 CPB_END
 #endif

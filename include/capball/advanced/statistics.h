@@ -157,5 +157,60 @@ CPB_CALL cpb_status cpb_covariance_serialize(cpb_covariance *covariance, void **
 CPB_CALL cpb_status cpb_covariance_deserialize(const void *bytes, size_t count, const char *name,
                                                cpb_covariance **covariance, cpb_error *error);
 
+/** Arrays for the results of each column: cols numbers each, or NULL. */
+typedef struct cpb_column_facts {
+  double *mean, *median, *deviation; /* the deviation with 1/n; NaN for a column without finite numbers */
+} cpb_column_facts;
+
+/** Mean, median and standard deviation of the finite numbers of every column. The rows are held in memory. */
+CPB_CALL cpb_status cpb_columns_fit(cpb_source *rows, const cpb_column_facts *facts, const cpb_exec *exec,
+                                    cpb_error *error);
+
+/** How statistics are gathered. Start from cpb_statistics_fit_options_init. */
+typedef struct cpb_statistics_fit_options {
+  size_t size;
+  size_t sample;     /* rows of the sample, at most; default 4096 */
+  uint64_t seed;     /* of the sample; default 0 */
+  uint64_t first_id; /* number of the first row, if the source is a part of the data; default 0 */
+  bool skip_bad;     /* skip rows with NaN or inf; default false */
+} cpb_statistics_fit_options;
+CPB_API void cpb_statistics_fit_options_init(cpb_statistics_fit_options *options, size_t size);
+
+/** Pass 1 over the source; the caller owns *statistics. 32- and 64-bit integers are gathered as f64. */
+CPB_CALL cpb_status cpb_statistics_fit(cpb_source *rows, const cpb_statistics_fit_options *options,
+                                       cpb_statistics **statistics, const cpb_exec *exec, cpb_error *error);
+
+/** Pass 2: adds the norms of the source's rows about the mean; starts pass 2 if it has not started. Rows that
+ *  pass 1 skipped are skipped. */
+CPB_CALL cpb_status cpb_statistics_fit_norms(cpb_statistics *statistics, cpb_source *rows,
+                                             const cpb_exec *exec, cpb_error *error);
+
+/** How to measure norms. Start from cpb_norms_fit_options_init. */
+typedef struct cpb_norms_fit_options {
+  size_t size;
+  const double *center; /* d coordinates; NULL = 0 */
+  size_t bars;          /* of the histogram, at most 64; 0 (the default): none, and no second pass */
+} cpb_norms_fit_options;
+CPB_API void cpb_norms_fit_options_init(cpb_norms_fit_options *options, size_t size);
+
+/** The norms |x-c| of all rows except those with NaN or inf. */
+typedef struct cpb_norms_report {
+  size_t size;
+  uint64_t rows;                 /* all */
+  uint64_t nan_rows, inf_rows;   /* excluded; inf: or a norm beyond double */
+  uint64_t first_bad;            /* the first of them */
+  double min, mean, median, max; /* NaN without norms; the median is the lower one */
+  bool exact;  /* median and histogram are from the norms themselves (the median within 2^-30), not from bins
+                  of relative width 2^-12, which is all that one pass over more than 2^20 rows gives */
+  size_t bars; /* as requested, but 1 if all norms are equal */
+  double edges[65];    /* bars+1: of equal width, or of equal ratio if max > 20 median */
+  uint64_t counts[64]; /* norms with edges[i] <= norm < edges[i+1]; the last bar includes its end */
+} cpb_norms_report;
+
+/** Measures the norms; a second pass is made only for bars of more than 2^20 rows, and if the source can be
+ *  rewound. Rows with NaN or inf are counted. */
+CPB_CALL cpb_status cpb_norms_fit(cpb_source *rows, const cpb_norms_fit_options *options,
+                                  cpb_norms_report *report, const cpb_exec *exec, cpb_error *error);
+
 CPB_END
 #endif

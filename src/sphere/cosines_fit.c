@@ -6,7 +6,8 @@
 #include "base/fail.h"
 #include "base/median.h"
 #include "base/sized.h"
-#include "statistics/passes.h"
+#include "capball/advanced/fitting.h"
+#include "statistics/statistics_fit.h"
 #include "sphere/t1_embed.h"
 #include "loops/table.h"
 
