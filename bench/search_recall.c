@@ -11,7 +11,7 @@
 #include "capball/capball.h"
 #include "capball/advanced/laws.h"
 #include "capball/advanced/statistics.h"
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "show/recommend_text.h"
 #include "support/timing.h"
 

@@ -39,8 +39,8 @@ static const law laws[] = {
      "ABID = n^2 / |Y^T Y|_F^2 for unit rows Y;  of S(x) = (h u, z), u = x/|x|:\n"
      "F(s) = sum_ij h_i^2 h_j^2 <u_i,u_j>^2 + 2|sum h z u|^2 + (sum z^2)^2,  dh/dlog s = -h z,  dz/dlog s = "
      "h^2",
-     "include/capball/advanced/abid.h", "src/statistics/t9_abid.c src/statistics/weighted.c src/sphere/choice.c",
-     "tests/law/t9_abid.c"},
+     "include/capball/advanced/abid.h",
+     "src/statistics/t9_abid.c src/statistics/weighted.c src/sphere/choice.c", "tests/law/t9_abid.c"},
     {"T10", "the smallest enclosing ball",
      "R^2 = min_c max |x-c|^2 = max { sum a|x|^2 - |sum a x|^2 : a >= 0, sum a = 1 }",
      "include/capball/ball.h", "src/ball/t10_enclosing_ball.c", "tests/law/t10_enclosing_ball.c"},

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capball/file.h"
-#include "files/random_access.h"
+#include "files/reader.h"
 
 static const struct {
   const char *reader, *format;

@@ -1,4 +1,4 @@
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "support/sets.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "sphere/map_object.h"
 #include "capball/advanced/candidates.h"
 #include "capball/ball.h"
-#include "sphere/dual_line.h"
+#include "sphere/dual_json.h"
 #include "sql_error.h"
 
 struct sql_object {

@@ -11,7 +11,8 @@
 #include "capball/advanced/laws.h"
 #include "capball/region.h"
 #include "base/fail.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
+#include "sphere/t5_spheroid.h"
 #include "loops/vector.h"
 
 typedef struct score_job {

@@ -1,4 +1,4 @@
-/* Results have the same bits everywhere because every operation is rounded once, as IEEE 754 requires. This header
+/* Inline: results have the same bits everywhere because every operation is rounded once, as IEEE 754 requires. This header
  * rejects compiler flags and machines that do otherwise; every module includes it. */
 #ifndef CPB_BASE_ARITHMETIC_H
 #define CPB_BASE_ARITHMETIC_H

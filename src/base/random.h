@@ -1,4 +1,4 @@
-/* A seeded stream of random numbers: splitmix64. */
+/* Inline: a seeded stream of random numbers: splitmix64. */
 #ifndef CPB_BASE_RANDOM_H
 #define CPB_BASE_RANDOM_H
 

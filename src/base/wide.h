@@ -1,4 +1,4 @@
-/* Double arithmetic with unbounded exponents: every operation gives the same bits as on doubles wherever these
+/* Inline: double arithmetic with unbounded exponents: every operation gives the same bits as on doubles wherever these
  * neither overflow nor underflow. For the few sums that do. */
 #ifndef CPB_BASE_WIDE_H
 #define CPB_BASE_WIDE_H

@@ -10,7 +10,7 @@
 #include "loops/chunk.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "engine/proof_parts.h"
+#include "engine/reading.h"
 #include "statistics/row_sample.h"
 
 typedef struct auditing {

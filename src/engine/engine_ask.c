@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "loops/chunk.h"
 #include "base/blocks.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_transform.h"
 #include "engine/recipe.h"
 #include "search/query_numbers.h"
 

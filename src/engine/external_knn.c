@@ -1,5 +1,6 @@
 /* Exact neighbours through a caller's index: query, measure, certify, query for more.  T13 */
-#include "engine/proof_parts.h"
+#include "engine/t13_certificate.h"
+#include "engine/t13_query.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/blocks.h"
 #include "search/query_numbers.h"
 #include "sphere/map_object.h"
+#include "sphere/embedded_distance.h"
 
 CPB_DEFAULTS(cpb_external_options, .size = sizeof(cpb_external_options))
 

@@ -1,6 +1,9 @@
 /* T13: distances from rows and from scores, and the lowest score in a ball, for the sphere and the lifts. */
 #include "sphere/products.h"
-#include "engine/proof_parts.h"
+#include "engine/reading.h"
+#include "engine/t13_certificate.h"
+#include "engine/t13_query.h"
+#include "engine/t13_transform.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,6 +16,7 @@
 #include "loops/chunk.h"
 #include "loops/row_state.h"
 #include "sphere/map_object.h"
+#include "sphere/embedded_distance.h"
 
 static const double u64 = DBL_EPSILON / 2;
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "sphere/map_object.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_query.h"
+#include "engine/t13_transform.h"
 
 bool cpb_recipe_suits(cpb_transform_kind kind, cpb_metric metric) {
   switch (kind) {

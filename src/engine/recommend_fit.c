@@ -8,8 +8,10 @@
 #include "base/sized.h"
 #include "statistics/statistics_fit.h"
 #include "loops/chunk.h"
-#include "engine/proof_parts.h"
-#include "search/search_object.h"
+#include "search/t13_search.h"
+#include "capball/query.h"
+#include "capball/transform.h"
+#include "sphere/embedded_distance.h"
 
 /* A hash sample of a source, in constant memory. */
 typedef struct sampled {

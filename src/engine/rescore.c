@@ -13,7 +13,8 @@
 #include "loops/chunk.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "engine/proof_parts.h"
+#include "engine/reading.h"
+#include "engine/t13_certificate.h"
 #include "search/query_numbers.h"
 
 /* ---- the type of stored rows ---- */

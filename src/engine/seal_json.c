@@ -12,7 +12,7 @@
 #include "base/sized.h"
 #include "files/input.h"
 #include "files/file_fail.h"
-#include "files/sealing.h"
+#include "files/writer.h"
 #include "engine/transform_json.h"
 #include "files/json_file.h"
 #include "files/row_digest.h"

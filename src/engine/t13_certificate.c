@@ -3,8 +3,9 @@
 #include <math.h>
 
 #include "base/elementary.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_certificate.h"
 #include "sphere/map_object.h"
+#include "sphere/embedded_distance.h"
 
 /* The point at t on the line through 0 and q, on its meridian: (2 s t, s^2-t^2)/(t^2+s^2). */
 typedef struct place {

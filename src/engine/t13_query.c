@@ -6,11 +6,12 @@
 #include "loops/row_state.h"
 #include "capball/advanced/candidates.h"
 #include "base/fail.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
 #include "sphere/products.h"
 #include "sphere/t1_embed.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_query.h"
 #include "sphere/map_object.h"
+#include "sphere/embedded_distance.h"
 
 cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error) {
   size_t d = cap->d = map->options.d;

@@ -1,6 +1,6 @@
 /* T13: other transforms and exact lifts. Every image is ((x-m)/divisor, up to two more coordinates); image_of contains
  * the formula of each kind. */
-#include "engine/proof_parts.h"
+#include "engine/t13_transform.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "files/json_file.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_transform.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
 

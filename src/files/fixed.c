@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/rows.h"
-#include "files/format.h"
+#include "files/formats.h"
 
 enum {
   FIRST_READ = 1 << 18, /* of a stream, whose header may announce more than arrives */

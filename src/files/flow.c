@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/sized.h"
-#include "files/format.h"
-#include "files/random_access.h"
+#include "files/formats.h"
+#include "files/reader.h"
 #include "base/blocks.h"
 #include "base/tell.h"
 

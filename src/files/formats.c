@@ -8,7 +8,7 @@
 #include "capball/advanced/flow.h"
 #include "base/fail.h"
 #include "files/file_fail.h"
-#include "files/format.h"
+#include "files/formats.h"
 
 static const cpb_format *const formats[] = {
     &cpb_format_fvecs, &cpb_format_bvecs,  &cpb_format_ivecs,  &cpb_format_fbin, &cpb_format_u8bin,

@@ -1,7 +1,7 @@
 /* .hdf5 .h5 in the layout of ann-benchmarks: data sets of one or two dimensions, "file.hdf5:train".
  * libhdf5 is not thread-safe and prints errors; the printing is suppressed here. */
 #define _POSIX_C_SOURCE 200809L
-#include "files/format.h"
+#include "files/formats.h"
 
 #include "base/fail.h"
 #include "files/hdf5_calls.h"

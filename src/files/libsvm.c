@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "files/format.h"
+#include "files/formats.h"
 #include "files/number.h"
 
 static bool refuse(const cpb_reader *reader, uint64_t row, const char *text, size_t length, const char *why) {

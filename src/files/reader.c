@@ -9,8 +9,8 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/sized.h"
-#include "files/format.h"
-#include "files/random_access.h"
+#include "files/formats.h"
+#include "files/reader.h"
 
 static bool picks(const cpb_reader *reader) {
   return reader->format->select == NULL && reader->columns.place != NULL;

@@ -13,7 +13,7 @@
 #include "base/column_names.h"
 #include "base/fail.h"
 #include "base/rows.h"
-#include "files/format.h"
+#include "files/formats.h"
 #include "files/number.h"
 
 /* ---- fields ---- */

@@ -14,7 +14,7 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/sized.h"
-#include "files/format.h"
+#include "files/formats.h"
 
 /* ---- seals ---- */
 

@@ -1,4 +1,4 @@
-/* A piece of a row as doubles, whatever the dtype of the row. */
+/* Inline: a piece of a row as doubles, whatever the dtype of the row. */
 #ifndef CPB_LOOPS_CHUNK_H
 #define CPB_LOOPS_CHUNK_H
 

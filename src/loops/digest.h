@@ -1,4 +1,4 @@
-/* The digest of bytes, in vectors or by its definition. It detects rows that were changed by accident or by another program;
+/* Inline: the digest of bytes, in vectors or by its definition. It detects rows that were changed by accident or by another program;
  * it does not protect against an attacker who searches for two sets of rows with the same digest.
  *
  * Eight sums of 64 bits run over stripes of 64 bytes. For a word w in lane i, of stripe s of a round of DIGEST_ROUND,

@@ -1,4 +1,4 @@
-/* Rows rounded to a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
+/* Inline: rows rounded to a grid, as the bytes that panels multiply; included once per instruction set. Sums of codes and of
  * their squares are integers below 2^24 in each lane (CPB_GRID_MOST columns), exact in float. */
 #ifndef CPB_LOOPS_GRID_H
 #define CPB_LOOPS_GRID_H

@@ -1,4 +1,4 @@
-/* Hamming distances in registers: the eight codes of a group side by side, one word of each at a time. */
+/* Inline: hamming distances in registers: the eight codes of a group side by side, one word of each at a time. */
 #ifndef CPB_LOOPS_HAMMING_WIDE_H
 #define CPB_LOOPS_HAMMING_WIDE_H
 

@@ -1,4 +1,4 @@
-/* Sixteen lanes of floats or doubles in the vectors of an instruction set: of the header that was included before, or else
+/* Inline: sixteen lanes of floats or doubles in the vectors of an instruction set: of the header that was included before, or else
  * of the one the file is compiled for. */
 #ifndef CPB_LOOPS_LANES_H
 #define CPB_LOOPS_LANES_H

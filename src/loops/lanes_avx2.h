@@ -1,4 +1,4 @@
-/* Vectors of AVX2; lanes.h has what all instruction sets share. */
+/* Inline: vectors of AVX2; lanes.h has what all instruction sets share. */
 #ifndef CPB_LOOPS_LANES_AVX2_H
 #define CPB_LOOPS_LANES_AVX2_H
 

@@ -1,4 +1,4 @@
-/* Vectors of AVX-512; lanes.h has what all instruction sets share. */
+/* Inline: vectors of AVX-512; lanes.h has what all instruction sets share. */
 #ifndef CPB_LOOPS_LANES_AVX512_H
 #define CPB_LOOPS_LANES_AVX512_H
 

@@ -1,4 +1,4 @@
-/* The double-precision loops, in ordinary C: included by one stub per instruction set, which is compiled with the
+/* Inline: the double-precision loops, in ordinary C: included by one stub per instruction set, which is compiled with the
  * flags of that set. The compiler vectorises the inner loops over 16 lanes, which also fix the order of sums. */
 #ifndef CPB_LOOPS_LANES_F64_H
 #define CPB_LOOPS_LANES_F64_H

@@ -1,4 +1,4 @@
-/* Vectors of 128 bits in the compilers' vector extensions: SSE2, NEON and wasm's v128 from one source; lanes.h has what all
+/* Inline: vectors of 128 bits in the compilers' vector extensions: SSE2, NEON and wasm's v128 from one source; lanes.h has what all
  * instruction sets share. Where there is no fused multiply-add, it is computed from sums and products, to the same bit. */
 #ifndef CPB_LOOPS_LANES_V128_H
 #define CPB_LOOPS_LANES_V128_H

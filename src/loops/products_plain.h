@@ -1,4 +1,4 @@
-/* Tiles and panels of matrix products, signs, Hamming distances and rows laid out for panels, by their definitions:
+/* Inline: tiles and panels of matrix products, signs, Hamming distances and rows laid out for panels, by their definitions:
  * the reference that other instruction sets are tested against. */
 #ifndef CPB_LOOPS_PRODUCTS_PLAIN_H
 #define CPB_LOOPS_PRODUCTS_PLAIN_H

@@ -1,4 +1,4 @@
-/* Products on 128-bit registers without fused multiply-adds (SSE2, wasm): tiles of doubles and vectors of bytes. */
+/* Inline: products on 128-bit registers without fused multiply-adds (SSE2, wasm): tiles of doubles and vectors of bytes. */
 #ifndef CPB_LOOPS_PRODUCTS_V128_H
 #define CPB_LOOPS_PRODUCTS_V128_H
 

@@ -1,4 +1,4 @@
-/* Tiles and panels of matrix products, signs, and rows laid out for panels, in the vectors of the lane header. */
+/* Inline: tiles and panels of matrix products, signs, and rows laid out for panels, in the vectors of the lane header. */
 #ifndef CPB_LOOPS_PRODUCTS_WIDE_H
 #define CPB_LOOPS_PRODUCTS_WIDE_H
 

@@ -1,4 +1,4 @@
-/* T1 for one row: the factor of its numbers, and its last number, from its sums.
+/* Inline. T1 for one row: the factor of its numbers, and its last number, from its sums.
  *
  * Every loop of every instruction set computes exactly this, for one row or in a loop over many that the compiler vectorises:
  * there are no branches, conditions are joined by &, and everything is inlined. */

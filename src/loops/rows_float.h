@@ -1,4 +1,4 @@
-/* T1 in float, for f32 results of f32, f16, u8 and i8 rows: the arithmetic of rows_walk.inc and rows_block.inc. Sums
+/* Inline. T1 in float, for f32 results of f32, f16, u8 and i8 rows: the arithmetic of rows_walk.inc and rows_block.inc. Sums
  * and factors are double, rounded once. */
 #ifndef CPB_LOOPS_ROWS_FLOAT_H
 #define CPB_LOOPS_ROWS_FLOAT_H

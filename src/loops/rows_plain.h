@@ -1,4 +1,4 @@
-/* T1 in plain C: the reference that the other instruction sets are tested against. */
+/* Inline. T1 in plain C: the reference that the other instruction sets are tested against. */
 #ifndef CPB_LOOPS_ROWS_PLAIN_H
 #define CPB_LOOPS_ROWS_PLAIN_H
 

@@ -76,8 +76,8 @@ static const char *types_name(unsigned types) {
 static void print_rule(const cpb_rows_rule *rule, const char *arithmetic, char *text, size_t size) {
   char most[24] = "";
   if (rule->most < SIZE_MAX) snprintf(most, sizeof most, "%zu", rule->most);
-  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; any stride; src/loops/%s, %s", types_name(rule->in),
-           types_name(rule->out), rule->least, most, rule->walk->name,
+  snprintf(text, size, "%-9s -> %s  d = %zu..%-3s %-7s %s; any stride; src/loops/%s, %s",
+           types_name(rule->in), types_name(rule->out), rule->least, most, rule->walk->name,
            rule->unembed != NULL ? "embed, unembed" : "embed", rule->walk->file, arithmetic);
 }
 

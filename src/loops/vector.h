@@ -1,4 +1,4 @@
-/* Sums of squares and products that neither overflow nor cancel: two doubles hold each sum, a power
+/* Inline: sums of squares and products that neither overflow nor cancel: two doubles hold each sum, a power
  * of two holds its range. For single objects (a ball, a cap); rows of data go through src/loops. */
 #ifndef CPB_LOOPS_VECTOR_H
 #define CPB_LOOPS_VECTOR_H

@@ -1,5 +1,5 @@
 /* Candidates of exact search, which are filtered further and measured only when necessary. */
-#include "search/search_object.h"
+#include "search/t13_search.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "search/index_change.h"
+#include "search/index_object.h"
 
 struct cpb_index_file {
   char *path;

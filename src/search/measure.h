@@ -1,4 +1,4 @@
-/* The value of a row for a query; shared by search and re-ranking, so that both return the same number. */
+/* Inline: the value of a row for a query; shared by search and re-ranking, so that both return the same number. */
 #ifndef CPB_SEARCH_MEASURE_H
 #define CPB_SEARCH_MEASURE_H
 

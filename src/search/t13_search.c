@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "base/tell.h"
 #include "search/query_numbers.h"
-#include "search/search_object.h"
+#include "search/t13_search.h"
 
 enum {
   PANEL = CPB_SEARCH_PANEL,

@@ -11,7 +11,7 @@
 #include "base/rows.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 
 enum {
   BLOCK_BYTES = 1 << 14,

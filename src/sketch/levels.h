@@ -7,7 +7,7 @@
 #ifndef CPB_SKETCH_LEVELS_H
 #define CPB_SKETCH_LEVELS_H
 
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 
 /* Lengths are in units of s. */
 typedef struct cpb_row_factors {

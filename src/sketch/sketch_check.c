@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "loops/table.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 #include "sphere/embedded_distance.h"
 #include "sphere/map_object.h"
 

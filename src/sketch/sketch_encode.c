@@ -15,7 +15,7 @@
 #include "base/rows.h"
 #include "loops/block_product.h"
 #include "sketch/levels.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 
 enum { FLOATS_PER_BLOCK = 1 << 16 };
 

@@ -7,7 +7,7 @@
 #include "capball/sketch.h"
 #include "base/fail.h"
 #include "files/json_file.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 
 /* Version 2 has principal sketches; the other kinds are written as version 1, which earlier releases read. */
 enum { VERSION = 1, VERSION_PRINCIPAL = 2, DIM_MAX = 1 << 24, BITS_MAX = 65536 };

@@ -19,7 +19,7 @@
 #include "base/blocks.h"
 #include "base/tell.h"
 #include "sketch/matrix.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 #include "sketch/sketch_train.h"
 
 enum {

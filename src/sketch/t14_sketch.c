@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/sized.h"
 #include "sphere/t1_embed.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 
 enum { BITS_MAX = 65536 };
 

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/median.h"
 #include "base/sized.h"
-#include "sphere/regions.h"
+#include "sphere/t7_hemisphere.h"
 #include "base/tell.h"
 #include "sphere/choice.h"
 

@@ -10,9 +10,11 @@
 #include "capball/region.h"
 #include "base/fail.h"
 #include "base/sized.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
+#include "sphere/t5_spheroid.h"
+#include "sphere/t6_ellipsoid.h"
 #include "loops/vector.h"
-#include "sphere/dual_line.h"
+#include "sphere/dual_json.h"
 #include "base/json_text.h"
 
 static void put_matrix(cpb_text *t, const double *W, size_t d) {

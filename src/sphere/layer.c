@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sphere/layer_loops.h"
+#include "sphere/layer.h"
 #include "loops/row_state.h"
 #include "capball/advanced/laws.h"
 #include "base/fail.h"

@@ -3,7 +3,8 @@
 
 #include "base/elementary.h"
 #include "base/fail.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
+#include "sphere/t5_spheroid.h"
 #include "sphere/t2_pole.h"
 
 const char *cpb_region_kind_name(cpb_region_kind kind) {

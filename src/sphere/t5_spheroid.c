@@ -1,7 +1,8 @@
 /* T5: caps under a general pole v = (u,w) are ellipsoids of revolution about u. */
 #include "base/elementary.h"
 #include "base/fail.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
+#include "sphere/t5_spheroid.h"
 #include "sphere/t2_pole.h"
 
 static cpb_status fail_whitened(cpb_error *error) {

@@ -1,6 +1,7 @@
 /* T6: any ellipsoid is a cap, by a whitening W in front of the map. */
 #include "base/fail.h"
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
+#include "sphere/t6_ellipsoid.h"
 
 /* W = QR by reflections, in the caller's scratch: R above the diagonal of qr, its diagonal apart, and
  * the vector of each reflection in its column from the diagonal down. */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/elementary.h"
-#include "sphere/regions.h"
+#include "sphere/t7_hemisphere.h"
 
 double cpb_hemisphere_scale(double max_norm, double phi) {
   const double pi = 0x1.921fb54442d18p+1;

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "loops/distances.h"
-#include "sphere/regions.h"
+#include "sphere/t6_ellipsoid.h"
 #include "statistics/covariance_parts.h"
 
 /* ---- the covariance ---- */

@@ -1,4 +1,4 @@
-/* The state of the public covariance, for the files that share it. */
+/* Inline: the state of the public covariance, for the files that share it. */
 #ifndef CPB_STATISTICS_COVARIANCE_PARTS_H
 #define CPB_STATISTICS_COVARIANCE_PARTS_H
 

@@ -1,4 +1,4 @@
-/* Errors about pieces that cannot be merged. */
+/* Inline: errors about pieces that cannot be merged. */
 #ifndef CPB_STATISTICS_PIECE_FAIL_H
 #define CPB_STATISTICS_PIECE_FAIL_H
 

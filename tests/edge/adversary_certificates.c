@@ -1,13 +1,15 @@
 /* Adversarial tests of certificates: near rows, duplicates, ties and far offsets over 1e+-140, images in f32 and
  * f64, scores of every precision, against distances in long double, and in 512 bits, which are exact, where long
  * double cannot separate two of them. No proof may be wrong. CPB_ADVERSARY=N runs N times as many cases. */
-#include "engine/proof_parts.h"
+#include "engine/t13_certificate.h"
+#include "engine/t13_transform.h"
 #include "support/check.h"
 
 #include <stdbool.h>
 
 #include "capball/capball.h"
 #include "support/big.h"
+#include "sphere/embedded_distance.h"
 
 enum { TRIALS = 2000, MOST_N = 40, MOST_D = 6 };
 

@@ -12,7 +12,7 @@
 #include "search/index_codes.h"
 #include "loops/table.h"
 #include "search/measure.h"
-#include "search/search_object.h"
+#include "search/t13_search.h"
 
 enum { ROWS = TEST_SANITIZED ? 360 : 1000, QUERIES = TEST_SANITIZED ? 20 : 70, COLS = 300, K_MOST = 40 };
 

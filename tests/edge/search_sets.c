@@ -6,8 +6,10 @@
 #include "capball/capball.h"
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/feed.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_certificate.h"
+#include "engine/t13_query.h"
 #include "support/check.h"
+#include "sphere/embedded_distance.h"
 
 enum { MOST_K = 100, MOST_C = 400 };
 static const size_t ks[] = {1, 10, MOST_K};

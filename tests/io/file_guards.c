@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capball/file.h"
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -1,6 +1,6 @@
 /* Rows lent from a file's own pages equal the rows that are read; a file that cannot lend them says so. */
 #define _POSIX_C_SOURCE 200809L
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -10,7 +10,7 @@
 
 #include "capball/file.h"
 #include "base/rows.h"
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -10,7 +10,7 @@
 #include "capball/advanced/flow.h"
 #include "capball/advanced/seal.h"
 #include "capball/capball.h"
-#include "files/random_access.h"
+#include "files/reader.h"
 #include "support/scratch.h"
 
 enum { N = 3000, D = 5 };

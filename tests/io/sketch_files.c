@@ -1,6 +1,6 @@
 /* Sketches as files: bit for bit, and every fault with a message. */
 #include "capball/sketch.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 #include "support/check.h"
 
 enum { D = 2, BITS = 8 };

@@ -7,7 +7,7 @@
 #include "capball/advanced/flow.h"
 #include "capball/file.h"
 #include "base/rows.h"
-#include "files/sealing.h"
+#include "files/writer.h"
 #include "files/number.h"
 #include "base/json_text.h"
 #include "support/check.h"

@@ -6,10 +6,12 @@
 #include "capball/advanced/candidates.h"
 #include "base/rows.h"
 #include "sphere/products.h"
-#include "engine/proof_parts.h"
+#include "engine/t13_certificate.h"
+#include "engine/t13_query.h"
 #include "support/big.h"
 #include "support/check.h"
 #include "support/round.h"
+#include "sphere/embedded_distance.h"
 
 static cpb_map *map_of(size_t d, double s, const double *center, const double *whiten) {
   cpb_map_options options;

@@ -1,6 +1,6 @@
 /* T13: exact search against a plain loop over all rows in long double. */
 #define _POSIX_C_SOURCE 200809L
-#include "search/search_object.h"
+#include "search/t13_search.h"
 #include "support/check.h"
 
 #include <stdlib.h>

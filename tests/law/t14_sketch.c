@@ -1,8 +1,7 @@
 /* T14: bits of the ball form equal those of the sphere; training makes them independent; codes, limits and ranks
  * are the same for every loop table and any number of threads. */
 #define _POSIX_C_SOURCE 200809L
-#include "engine/proof_parts.h"
-#include "sketch/sketch_object.h"
+#include "sketch/t14_sketch.h"
 #include "sketch/sketch_train.h"
 #include "support/check.h"
 

@@ -1,5 +1,5 @@
 /* T2: any pole, and whole maps: pole, centre, whitening, mirror. */
-#include "sphere/regions.h"
+#include "sphere/t6_ellipsoid.h"
 #include "support/big.h"
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* T3: cap <-> ball, half-space, complement of a ball. */
 #include <stdbool.h>
 
-#include "sphere/regions.h"
+#include "sphere/t3_cap_ball.h"
 #include "support/check.h"
 
 #include "capball/region.h"

@@ -1,7 +1,7 @@
 /* T5: cap <-> ellipsoid of revolution under a general pole. */
 #include <stdbool.h>
 
-#include "sphere/regions.h"
+#include "sphere/t5_spheroid.h"
 #include "support/check.h"
 
 #include "capball/advanced/laws.h"

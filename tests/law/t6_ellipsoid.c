@@ -1,7 +1,7 @@
 /* T6: any ellipsoid <-> cap by whitening, and why the paper's Hypothesis does not hold. */
 #include <stdbool.h>
 
-#include "sphere/regions.h"
+#include "sphere/t6_ellipsoid.h"
 #include "support/check.h"
 
 #include "capball/advanced/laws.h"

@@ -1,5 +1,5 @@
 /* T7: the scale that puts data within an angle of the pole, and the norm it needs. */
-#include "sphere/regions.h"
+#include "sphere/t7_hemisphere.h"
 #include "support/check.h"
 
 #include "capball/advanced/laws.h"

@@ -1,7 +1,7 @@
 /* Rows of T12: every instruction set gives the bits of dot and axpby, for every length, alignment and kind of store. */
 #include "support/check.h"
 
-#include "sphere/layer_loops.h"
+#include "sphere/layer.h"
 
 enum { MOST = 800, SHIFTS = 17, ROWS = 3 };
 

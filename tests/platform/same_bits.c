@@ -11,7 +11,7 @@
 
 #include "base/elementary.h"
 #include "base/random.h"
-#include "sphere/regions.h"
+#include "sphere/t7_hemisphere.h"
 #include "sphere/choice.h"
 #include "capball/advanced/estimator.h"
 #include "sketch/sketch_train.h"

@@ -5,8 +5,8 @@
  *               .fvecs .bvecs .ivecs .fbin .u8bin ..           input.c       bytes in; decompression
  *   hdf5.c      .hdf5 .h5                                      whole_file.c  bytes out
  *   text.c      .csv .tsv; libsvm.c .libsvm .svm               lines.c       lines, columns, names */
-#ifndef CPB_FILES_FORMAT_H
-#define CPB_FILES_FORMAT_H
+#ifndef CPB_FILES_FORMATS_H
+#define CPB_FILES_FORMATS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 #include "capball/file.h"
 #include "files/input.h"
 #include "files/lines.h"
-#include "files/random_access.h"
-#include "files/sealing.h"
+#include "files/reader.h"
+#include "files/writer.h"
 #include "files/whole_file.h"
 #include "base/json_text.h"
 

@@ -1,6 +1,6 @@
 /* Random access to the rows of a file: read into a buffer, mapped, and written. */
-#ifndef CPB_FILES_RANDOM_ACCESS_H
-#define CPB_FILES_RANDOM_ACCESS_H
+#ifndef CPB_FILES_READER_H
+#define CPB_FILES_READER_H
 
 #include "capball/file.h"
 

@@ -7,7 +7,8 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/sized.h"
-#include "sphere/regions.h"
+#include "sphere/t5_spheroid.h"
+#include "sphere/t6_ellipsoid.h"
 #include "sphere/t2_pole.h"
 #include "sphere/map_object.h"
 

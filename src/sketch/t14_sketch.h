@@ -1,6 +1,6 @@
 /* A sketch, with its normals in the panels that encoding multiplies by. */
-#ifndef CPB_SKETCH_SKETCH_OBJECT_H
-#define CPB_SKETCH_SKETCH_OBJECT_H
+#ifndef CPB_SKETCH_T14_SKETCH_H
+#define CPB_SKETCH_T14_SKETCH_H
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* T12: loops over rows of one type, compiled for every instruction set. All give the same bits. */
-#ifndef CPB_SPHERE_LAYER_LOOPS_H
-#define CPB_SPHERE_LAYER_LOOPS_H
+#ifndef CPB_SPHERE_LAYER_H
+#define CPB_SPHERE_LAYER_H
 
 #include "loops/table.h"
 

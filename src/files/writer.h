@@ -2,8 +2,8 @@
  *
  *   HDF5     an attribute of the data set, so that rows and seal are in one file and appear together
  *   others   a file NAME.capball next to NAME, symbolic links followed */
-#ifndef CPB_FILES_SEALING_H
-#define CPB_FILES_SEALING_H
+#ifndef CPB_FILES_WRITER_H
+#define CPB_FILES_WRITER_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* A region or a cap as a line of JSON, and the map given with it. */
-#ifndef CPB_SPHERE_DUAL_LINE_H
-#define CPB_SPHERE_DUAL_LINE_H
+#ifndef CPB_SPHERE_DUAL_JSON_H
+#define CPB_SPHERE_DUAL_JSON_H
 
 #include <stdbool.h>
 

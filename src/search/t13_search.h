@@ -1,6 +1,6 @@
 /* A search, and the groups of queries that are processed together. */
-#ifndef CPB_SEARCH_SEARCH_OBJECT_H
-#define CPB_SEARCH_SEARCH_OBJECT_H
+#ifndef CPB_SEARCH_T13_SEARCH_H
+#define CPB_SEARCH_T13_SEARCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

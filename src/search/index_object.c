@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "base/memory.h"
 #include "search/index_blocks.h"
-#include "search/index_change.h"
+#include "search/index_object.h"
 #include "search/index_codes.h"
 #include "search/index_scratch.h"
 #include "search/index_seek.h"
