@@ -30,6 +30,16 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
     add_dependencies(tests ${name})
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endforeach()
+
+  # A call of every exported function, from the public headers.
+  file(GLOB CPB_PUBLIC_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/capball/*.h
+       ${PROJECT_SOURCE_DIR}/include/capball/advanced/*.h)
+  set(CPB_NULL_CALLS ${PROJECT_SOURCE_DIR}/tests/support/null_calls.py ${PROJECT_SOURCE_DIR}/tests/edge/null_objects.c)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/tests/null_calls.inc
+                     COMMAND python3 ${CPB_NULL_CALLS} ${CMAKE_BINARY_DIR}/tests/null_calls.inc ${CPB_PUBLIC_HEADERS}
+                     DEPENDS ${CPB_NULL_CALLS} ${CPB_PUBLIC_HEADERS} VERBATIM)
+  target_sources(null_objects PRIVATE ${CMAKE_BINARY_DIR}/tests/null_calls.inc)
+  target_include_directories(null_objects PRIVATE ${CMAKE_BINARY_DIR}/tests)
 endif()
 
 # Preloaded, makes the N-th allocation or system call of a program fail; not with sanitizers, which replace malloc.

@@ -280,7 +280,7 @@ CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit, into a new *model. Any defect gives EFORMAT with a message.
- *  name  how messages refer to the file */
+ *  name  how messages refer to the file; NULL = "model" */
 CPB_CALL cpb_status cpb_model_from_json(const char *text, size_t length, const char *name, cpb_model **model,
                                         cpb_error *error);
 

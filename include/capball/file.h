@@ -118,7 +118,8 @@ CPB_CALL cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error);
  *  the source is used, and must not be used directly. A pipe can be read once: its `rewind` succeeds before
  *  the first row has been read, and gives EIO afterwards.
  *  lend   blocks are mapped pages of the file if its layout allows, without a copy. If another process truncates
- *         the file meanwhile, SIGBUS is raised: only for programs that handle that signal */
+ *         the file meanwhile, SIGBUS is raised: only for programs that handle that signal
+ *  For reader = NULL a source without functions, which every call refuses. */
 CPB_API cpb_source cpb_reader_source(cpb_reader *reader, bool lend);
 
 /** The rows of a file by number, read in place; the reader is borrowed while the store is used. EINVAL without

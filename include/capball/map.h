@@ -196,7 +196,7 @@ CPB_CALL cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *or
 
 /** Reads that text back, bit for bit, into a new *map. Any defect (invalid JSON, an unknown version, a wrong
  *  length, a checksum that does not match, values cpb_map_new rejects) gives EFORMAT with a message.
- *  name  how messages refer to the file */
+ *  name  how messages refer to the file; NULL = "map" */
 CPB_CALL cpb_status cpb_map_from_json(const char *text, size_t length, const char *name, cpb_map **map,
                                       cpb_error *error);
 

@@ -161,7 +161,7 @@ CPB_CALL cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, 
 CPB_CALL cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit, into a new *sketch. Any defect gives EFORMAT with a message.
- *  name  how messages refer to the file */
+ *  name  how messages refer to the file; NULL = "sketch" */
 CPB_CALL cpb_status cpb_sketch_from_json(const char *text, size_t length, const char *name,
                                          cpb_sketch **sketch, cpb_error *error);
 

@@ -1,7 +1,11 @@
 /* How a call ends: a status and a reason with fixed numbers, and a message for people.
  *
  * The status says whether the call succeeded. The quality of a result (a gap, a residual) is
- * part of the result, never of the status. */
+ * part of the result, never of the status.
+ *
+ * Pointers may be NULL where a contract says so, and `error`, `exec` and options with usable defaults always. For any
+ * other NULL a call that returns a status gives EINVAL; _free and _init do nothing, _describe fills in zeros, and what
+ * returns a value gives NULL, false or 0, NaN if it is a double. */
 #ifndef CAPBALL_STATUS_H
 #define CAPBALL_STATUS_H
 

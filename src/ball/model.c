@@ -190,7 +190,7 @@ cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *part
 }
 
 void cpb_model_describe(const cpb_model *model, cpb_model_options *options) {
-  cpb_sized_give(options, &model->options, sizeof model->options);
+  cpb_sized_give(options, model == NULL ? NULL : &model->options, sizeof model->options);
 }
 
 typedef struct kernel_job {
@@ -245,6 +245,7 @@ static cpb_status best_scores(const cpb_model_options *o, cpb_view x, cpb_out sc
 
 cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
                             cpb_error *error) {
+  if (model == NULL) return cpb_fail_missing(error, "model");
   const cpb_model_options *o = &model->options;
   if (has_kernel(o)) return kernel_scores(o, x, scores, exec, error);
   cpb_region ball = region_of(o, 0);
@@ -253,6 +254,7 @@ cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, 
 }
 
 double cpb_model_rank(const cpb_model *model, double score) {
+  if (model == NULL) return NAN;
   const double *q = model->options.quantiles;
   size_t count = model->options.quantile_count, low = 0, high = count;
   if (count < 2 || isnan(score)) return NAN;
@@ -277,6 +279,7 @@ void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantil
 }
 
 cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error) {
+  if (model == NULL || scale == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scale");
   const cpb_model_options *o = &model->options;
   if (has_kernel(o))
     return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no cap");
@@ -336,6 +339,7 @@ static void put_square(cpb_text *s, const cpb_model_options *o, const double *ce
 
 cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                             cpb_error *error) {
+  if (model == NULL || text == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "text");
   const cpb_model_options *o = &model->options;
   *text = NULL;
   if (columns == NULL) columns = o->columns;

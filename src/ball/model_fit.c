@@ -365,6 +365,7 @@ static cpb_status model_of_rounds(const cpb_ball_rounds *ball, const cpb_svdd_ro
                                   double *scores, size_t count, cpb_model **model, cpb_error *error) {
   bool missing = ball == NULL && svdd == NULL;
   if (missing || model == NULL) return cpb_fail_missing(error, missing ? "from" : "model");
+  if (scores == NULL && count > 0) return cpb_fail_missing(error, "scores");
   *model = NULL;
   size_t d = ball != NULL ? ball->d : svdd->d;
   double quantiles[QUANTILES];

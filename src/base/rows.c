@@ -111,6 +111,7 @@ double cpb_view_at(cpb_view view, size_t row, size_t column) {
 }
 
 void cpb_view_widen(cpb_view view, double *to) {
+  if (view.data == NULL || to == NULL) return;
   for (size_t row = 0; row < view.rows; row++, to += view.cols)
     widen(view.data, view.dtype, row * view.stride, view.cols, to);
 }
@@ -144,13 +145,19 @@ cpb_out cpb_out_slice(cpb_out out, size_t first, size_t count) {
 
 cpb_view cpb_view_of(cpb_out out) { return (cpb_view){out.data, out.dtype, out.rows, out.cols, out.stride}; }
 
+cpb_status cpb_check_readable(const cpb_source *source, const char *name, cpb_error *error) {
+  if (source == NULL) return cpb_fail_missing(error, name);
+  if (source->next != NULL && source->rewind != NULL) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_MISSING, name, "%s->%s must not be NULL", name,
+                  source->next == NULL ? "next" : "rewind");
+}
+
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
-  if (source == NULL) return cpb_fail_missing(error, "source");
+  cpb_status status = cpb_check_readable(source, "source", error);
+  if (status != CPB_OK) return status;
   if (source->size != sizeof *source)
     return cpb_fail(error, CPB_WHY_SIZE_NONE, "source", "source has size %zu, wanted %zu", source->size,
                     sizeof *source);
-  if (source->next == NULL || source->rewind == NULL)
-    return cpb_fail_missing(error, source->next == NULL ? "source->next" : "source->rewind");
   if (source->cols == 0) return cpb_fail_count(error, "d", 0, "dimension d must be >= 1");
   return source->view.rows == 0 ? CPB_OK : cpb_check_view(source->view, "x", source->cols, error);
 }
@@ -158,7 +165,7 @@ cpb_status cpb_check_source(const cpb_source *source, cpb_error *error) {
 cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error) {
   /* about 4 Mi elements: enough work for all threads, little enough to report progress in between */
   enum { ELEMENTS = 1 << 22, STEP = 4096 };
-  (void)error;
+  if (source == NULL || block == NULL) return cpb_fail_missing(error, source == NULL ? "source" : "block");
   size_t steps = ELEMENTS / (source->cols == 0 ? 1 : source->cols) / STEP;
   size_t left = source->view.rows - source->at, most = steps == 0 ? STEP : steps * STEP;
   *block = cpb_view_slice(source->view, source->at, left < most ? left : most);
@@ -167,13 +174,16 @@ cpb_status cpb_view_next(cpb_source *source, cpb_view *block, cpb_error *error) 
 }
 
 cpb_status cpb_view_rewind(cpb_source *source, cpb_error *error) {
-  (void)error;
+  if (source == NULL) return cpb_fail_missing(error, "source");
   source->at = 0;
   return CPB_OK;
 }
 
 cpb_status cpb_view_get(const cpb_store *store, const uint64_t *ids, size_t count, void *rows,
                         cpb_error *error) {
+  if (store == NULL) return cpb_fail_missing(error, "store");
+  if ((ids == NULL || rows == NULL) && count > 0)
+    return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
   cpb_view view = store->view;
   size_t size = cpb_dtype_size(view.dtype), bytes = view.cols * size;
   for (size_t i = 0; i < count; i++) {

@@ -22,6 +22,9 @@ cpb_status cpb_check_out(cpb_out out, const char *name, size_t rows, size_t cols
 cpb_status cpb_check_apart(cpb_view in, const char *in_name, cpb_out out, const char *out_name,
                            cpb_error *error);
 
+/* EINVAL unless there is a source with both functions. */
+cpb_status cpb_check_readable(const cpb_source *source, const char *name, cpb_error *error);
+
 /* EINVAL or ESHAPE unless it has both functions, columns, and a view, if any, that agrees with its rows. */
 cpb_status cpb_check_source(const cpb_source *source, cpb_error *error);
 

@@ -12,7 +12,11 @@ static size_t size_of(const void *sized) {
 
 static void copy_members(void *to, const void *from, size_t bytes) {
   size_t first = sizeof(size_t);
-  if (bytes > first) memcpy((char *)to + first, (const char *)from + first, bytes - first);
+  if (bytes <= first) return;
+  if (from == NULL)
+    memset((char *)to + first, 0, bytes - first);
+  else
+    memcpy((char *)to + first, (const char *)from + first, bytes - first);
 }
 
 void cpb_sized_init(void *to, size_t size, const void *defaults, size_t known) {

@@ -21,7 +21,8 @@ cpb_status cpb_sized_take(void *ours, size_t known, const void *given, const cha
 /* Results: EINVAL for a struct whose size was never set; NULL is allowed. */
 cpb_status cpb_sized_check(const void *to, const char *name, cpb_error *error);
 
-/* Results: copies as much of ours as the caller's struct holds and leaves its size unchanged. NULL is allowed. */
+/* Results: copies as much of ours as the caller's struct holds and leaves its size unchanged; zeros if ours is NULL. `to` may
+ * be NULL. */
 void cpb_sized_give(void *to, const void *ours, size_t known);
 
 #endif

@@ -86,9 +86,9 @@ cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries,
   cpb_audit_options o = defaults;
   cpb_audit audit = {.size = sizeof audit};
   cpb_row_sample sample;
-  if (hits == NULL || all == NULL || given == NULL)
-    return cpb_fail_missing(error, hits == NULL ? "hits" : all == NULL ? "all" : "audit");
-  cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_audit_options", error);
+  if (hits == NULL || given == NULL) return cpb_fail_missing(error, hits == NULL ? "hits" : "audit");
+  cpb_status status = cpb_check_readable(all, "all", error);
+  if (status == CPB_OK) status = cpb_sized_take(&o, sizeof o, options, "cpb_audit_options", error);
   auditing a = {.k = o.k};
   if (status == CPB_OK && (o.k == 0 || o.most == 0 || queries.rows == 0))
     status = cpb_fail_count(error,

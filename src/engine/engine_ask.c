@@ -161,8 +161,8 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
                            const cpb_engine_calls *engine, const cpb_wrap_options *options, cpb_hit *hits,
                            const cpb_exec *exec, cpb_error *error) {
   cpb_wrap_options o = defaults;
-  if (transform == NULL || engine == NULL || hits == NULL)
-    return cpb_fail_missing(error, transform == NULL ? "transform" : engine == NULL ? "engine" : "hits");
+  if (transform == NULL || engine == NULL || engine->ask == NULL || hits == NULL)
+    return cpb_fail_missing(error, transform == NULL ? "transform" : hits == NULL ? "hits" : "engine");
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_wrap_options", error);
   if (status != CPB_OK) return status;
   size_t count = o.candidates < base.rows ? o.candidates : base.rows;

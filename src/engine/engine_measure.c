@@ -185,7 +185,7 @@ CPB_DEFAULTS(cpb_engine_options, .size = sizeof(cpb_engine_options), .k = 10, .c
 void cpb_engine_report_free(cpb_engine_report *report) { free(report); }
 
 void cpb_engine_report_describe(const cpb_engine_report *report, cpb_engine_facts *facts) {
-  cpb_sized_give(facts, &report->facts, sizeof report->facts);
+  cpb_sized_give(facts, report == NULL ? NULL : &report->facts, sizeof report->facts);
 }
 
 typedef struct measuring {
@@ -464,7 +464,8 @@ cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cpb_engine_
                               const cpb_engine_options *options, cpb_engine_report **report,
                               const cpb_exec *exec, cpb_error *error) {
   measuring m = {.o = defaults};
-  if (engine == NULL || report == NULL) return cpb_fail_missing(error, engine == NULL ? "engine" : "report");
+  if (engine == NULL || engine->ask == NULL || report == NULL)
+    return cpb_fail_missing(error, report == NULL ? "report" : "engine");
   *report = NULL;
   cpb_status status = cpb_sized_take(&m.o, sizeof m.o, options, "cpb_engine_options", error);
   if (status == CPB_OK) status = check_options(&m.o, error);

@@ -40,7 +40,7 @@ struct cpb_recommendation {
 void cpb_recommendation_free(cpb_recommendation *recommendation) { free(recommendation); }
 
 void cpb_recommendation_describe(const cpb_recommendation *recommendation, cpb_recommendation_facts *facts) {
-  cpb_sized_give(facts, &recommendation->facts, sizeof recommendation->facts);
+  cpb_sized_give(facts, recommendation == NULL ? NULL : &recommendation->facts, sizeof recommendation->facts);
 }
 
 static cpb_status check_options(const cpb_recommend_options *o, cpb_view base, cpb_error *error) {

@@ -136,9 +136,10 @@ static cpb_status find_median(cpb_search *search, size_t queries, size_t k, doub
 cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *base, size_t k, double *radius,
                           const cpb_exec *exec, cpb_error *error) {
   enum { QUERIES = 64 };
-  if (queries == NULL || base == NULL) return cpb_fail_missing(error, queries == NULL ? "queries" : "base");
   if (radius == NULL) return cpb_fail_missing(error, "radius");
-  cpb_status status = cpb_check_round(map, error);
+  cpb_status status = cpb_check_readable(queries, "queries", error);
+  if (status == CPB_OK) status = cpb_check_readable(base, "base", error);
+  if (status == CPB_OK) status = cpb_check_round(map, error);
   if (status == CPB_OK && k == 0) status = cpb_fail_count(error, "k", 0, "k must be at least 1");
   if (status == CPB_OK) status = cpb_check_source_cols(queries, "queries", map->options.d, error);
   if (status != CPB_OK) return status;

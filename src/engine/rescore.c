@@ -496,8 +496,9 @@ static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *
 static cpb_status check(const rescoring *r, cpb_error *error) {
   if (r->store == NULL || r->store->get == NULL) return cpb_fail_missing(error, "embedded");
   if (r->ids == NULL || r->hits == NULL) return cpb_fail_missing(error, r->ids == NULL ? "ids" : "hits");
-  cpb_status status =
-      cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
+  cpb_status status = r->o.all == NULL ? CPB_OK : cpb_check_readable(r->o.all, "all", error);
+  if (status == CPB_OK)
+    status = cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
     return cpb_fail(

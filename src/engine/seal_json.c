@@ -220,10 +220,11 @@ void cpb_seal_watch_free(cpb_seal_watch *watch) {
   free(watch);
 }
 
-cpb_source *cpb_seal_watch_source(cpb_seal_watch *watch) { return &watch->source; }
+cpb_source *cpb_seal_watch_source(cpb_seal_watch *watch) { return watch == NULL ? NULL : &watch->source; }
 
 cpb_status cpb_seal_watch_all(cpb_seal_watch *watch, cpb_error *error) {
   cpb_view block;
+  if (watch == NULL) return cpb_fail_missing(error, "watch");
   cpb_status status = watch_rewind(&watch->source, error);
   while (status == CPB_OK && !watch->whole) status = watch_next(&watch->source, &block, error);
   return status;
@@ -231,6 +232,7 @@ cpb_status cpb_seal_watch_all(cpb_seal_watch *watch, cpb_error *error) {
 
 bool cpb_seal_watch_fits(cpb_seal_watch *watch, const cpb_seal_facts *facts) {
   uint64_t hash[2];
+  if (watch == NULL || facts == NULL) return false;
   if (!facts->found || !watch->whole || watch->rows != facts->rows || watch->source.cols != facts->cols)
     return false;
   cpb_row_digest_finish(&watch->digest, watch->rows, hash);

@@ -117,11 +117,11 @@ void cpb_transform_free(cpb_transform *transform) {
 }
 
 void cpb_transform_describe(const cpb_transform *transform, cpb_transform_options *options) {
-  cpb_sized_give(options, &transform->options, sizeof transform->options);
+  cpb_sized_give(options, transform == NULL ? NULL : &transform->options, sizeof transform->options);
 }
 
 size_t cpb_transform_cols(const cpb_transform *transform) {
-  return transform->options.d + transform->facts.extra;
+  return transform == NULL ? 0 : transform->options.d + transform->facts.extra;
 }
 
 /* y = ((x-m)/divisor, more[0], more[1]). */

@@ -212,6 +212,7 @@ cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, con
                         const cpb_writer_options *to, uint64_t *bad_rows, const cpb_exec *exec,
                         cpb_error *error) {
   flow f = {.o = defaults, .reader = reader, .exec = exec};
+  if (reader == NULL) return cpb_fail_missing(error, "reader");
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "flow options", error);
   if (status != CPB_OK) return status;
   uint64_t last = f.o.last < reader->rows ? f.o.last : reader->rows;

@@ -104,6 +104,10 @@ static bool random_access(const cpb_reader *reader) {
 }
 
 void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
+  if (reader == NULL) {
+    cpb_sized_give(info, NULL, sizeof *info);
+    return;
+  }
   cpb_file_info ours = {.path = reader->path,
                         .format = reader->format->name,
                         .dtype = reader->dtype,
@@ -116,13 +120,15 @@ void cpb_reader_describe(const cpb_reader *reader, cpb_file_info *info) {
 }
 
 cpb_status cpb_reader_select(cpb_reader *reader, const char *const *names, size_t count, cpb_error *error) {
-  if (names == NULL || count == 0) return cpb_fail_missing(error, "names");
+  if (reader == NULL || names == NULL || count == 0)
+    return cpb_fail_missing(error, reader == NULL ? "reader" : "names");
   if (!cpb_reader_info(reader).names) return CPB_OK;
   error = begin(reader, error);
   return reader->format->select(reader, names, count) ? CPB_OK : error->status;
 }
 
 cpb_status cpb_reader_fill(cpb_reader *reader, const double *values, cpb_error *error) {
+  if (reader == NULL) return cpb_fail_missing(error, "reader");
   free(reader->fill);
   reader->fill = NULL;
   if (values == NULL) return CPB_OK;
@@ -187,6 +193,7 @@ static bool next_block(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 }
 
 cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block, cpb_error *error) {
+  if (reader == NULL || block == NULL) return cpb_fail_missing(error, reader == NULL ? "reader" : "block");
   if (max_rows == 0) return cpb_fail_count(error, "max_rows", 0, "max_rows must be >= 1");
   reader->asked = true;
   uint64_t before;
@@ -199,6 +206,7 @@ cpb_status cpb_reader_next(cpb_reader *reader, size_t max_rows, cpb_view *block,
 }
 
 cpb_status cpb_reader_rewind(cpb_reader *reader, cpb_error *error) {
+  if (reader == NULL) return cpb_fail_missing(error, "reader");
   if (cpb_input_passes_once(&reader->source) && !reader->asked) return CPB_OK;
   error = begin(reader, error);
   /* rows of fixed size in input without offsets begin after the header */
@@ -283,6 +291,7 @@ static cpb_status rewind_reader(cpb_source *source, cpb_error *error) {
 }
 
 cpb_source cpb_reader_source(cpb_reader *reader, bool lend) {
+  if (reader == NULL) return (cpb_source){.size = sizeof(cpb_source)};
   bool lends = lend && cpb_reader_info(reader).random_access;
   return (cpb_source){.size = sizeof(cpb_source),
                       .cols = cpb_reader_cols(reader),
@@ -312,6 +321,7 @@ static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t c
 }
 
 cpb_status cpb_reader_store(cpb_reader *reader, cpb_store *store, cpb_error *error) {
+  if (reader == NULL || store == NULL) return cpb_fail_missing(error, reader == NULL ? "reader" : "store");
   if (!random_access(reader))
     return cpb_fail(error, CPB_WHY_RANDOM_ACCESS, "path", "%s: rows of %s files cannot be read by number",
                     reader->path, reader->format->name);

@@ -547,6 +547,7 @@ const cpb_format cpb_format_tsv = TEXT("tsv", ".tsv .txt", '\t');
 /* ---- ids and labels ---- */
 
 uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
+  if (reader == NULL) return 0;
   const uint64_t *bad = (const uint64_t *)(const void *)reader->bad.bytes;
   size_t low = 0, high = reader->bad_count; /* bad rows before it: those with bad[j] - j <= row */
   while (low < high) {
@@ -560,9 +561,9 @@ uint64_t cpb_reader_row(const cpb_reader *reader, uint64_t row) {
 }
 
 const char *cpb_reader_id(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
+  return reader == NULL ? NULL : cpb_texts_at(&reader->ids, cpb_reader_row(reader, row));
 }
 
 const char *cpb_reader_label(const cpb_reader *reader, uint64_t row) {
-  return cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
+  return reader == NULL ? NULL : cpb_texts_at(&reader->labels, cpb_reader_row(reader, row));
 }

@@ -312,6 +312,7 @@ static bool append_piece(cpb_writer *writer, cpb_view rows) {
 }
 
 cpb_status cpb_writer_append(cpb_writer *writer, cpb_view block, cpb_error *error) {
+  if (writer == NULL) return cpb_fail_missing(error, "writer");
   error = begin(writer, error);
   if (writer->committed || writer->broken)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path,
@@ -397,6 +398,7 @@ static bool complete(cpb_writer *writer) {
 }
 
 cpb_status cpb_writer_commit(cpb_writer *writer, cpb_error *error) {
+  if (writer == NULL) return cpb_fail_missing(error, "writer");
   error = begin(writer, error);
   if (writer->committed)
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, writer->whole.path, "is committed already");

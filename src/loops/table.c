@@ -83,6 +83,7 @@ static void print_rule(const cpb_rows_rule *rule, const char *arithmetic, char *
 
 bool cpb_isa_plan(size_t line, char *text, size_t size) {
   const cpb_loops *loops = cpb_loops_here();
+  if (text == NULL) return false;
   for (size_t part = 0; part < 2; part++)
     for (const cpb_rows_rule *rule = loops->rows[part] == NULL ? NULL : *loops->rows[part];
          rule != NULL && rule->walk != NULL; rule++)

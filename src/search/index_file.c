@@ -192,8 +192,8 @@ static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *
 }
 
 cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error) {
+  if (path == NULL || index == NULL) return cpb_fail_missing(error, path == NULL ? "path" : "index");
   *index = NULL;
-  if (path == NULL) return cpb_fail_missing(error, "path");
   cpb_status status = cpb_index_check_machine(path, error);
   if (status != CPB_OK) return status;
   cpb_index_file *file = new_file(path, writable, -1);
@@ -256,6 +256,7 @@ static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, c
 }
 
 cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (index->file != NULL) status = check_snapshot(index, exec, error);
@@ -296,6 +297,7 @@ static cpb_status save(const cpb_index *index, const char *path, cpb_error *erro
 }
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (status == CPB_OK) status = save(index, path, error);

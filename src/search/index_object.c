@@ -103,6 +103,7 @@ static bool fill(cpb_index *index, const cpb_index_options *options) {
 
 cpb_status cpb_index_new(const cpb_index_options *given, cpb_index **index, cpb_error *error) {
   cpb_index_options options = defaults;
+  if (given == NULL || index == NULL) return cpb_fail_missing(error, index == NULL ? "index" : "options");
   *index = NULL;
   cpb_status status = cpb_sized_take(&options, sizeof options, given, "cpb_index_options", error);
   if (status == CPB_OK) status = check_options(&options, error);
@@ -422,6 +423,7 @@ cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, con
 
 static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
                          cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = CPB_OK;
   if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
   if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
@@ -460,6 +462,7 @@ static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_er
 
 cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                           cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
   if ((ids == NULL || rows == NULL) && count > 0)
     return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
   cpb_index_lock_shared(index);
@@ -477,6 +480,10 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
 }
 
 void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
+  if (index == NULL) {
+    cpb_sized_give(report, NULL, sizeof *report);
+    return;
+  }
   cpb_index_lock_shared(index);
   cpb_index_report ours = {.size = sizeof ours,
                            .cols = index->options.cols,
@@ -538,6 +545,7 @@ static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec 
 
 cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *fresh = NULL;
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_index_lock_alone(index);
   cpb_status status = check_writable(index, error);
   if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
@@ -550,6 +558,7 @@ cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *
 /* The rows and the file go to an empty index, which is freed. */
 cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
   cpb_index *empty = NULL;
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = cpb_index_new(&index->options, &empty, error);
   if (status != CPB_OK) return status;
   cpb_index_lock_alone(index);

@@ -240,6 +240,7 @@ static cpb_status check_filter(const cpb_index_filter *filter, size_t n, cpb_err
 
 static cpb_status check_question(const cpb_seek_question *asked, cpb_error *error) {
   cpb_view queries = asked->queries;
+  if (asked->index == NULL) return cpb_fail_missing(error, "index");
   if (queries.rows == 0)
     return cpb_fail(error, CPB_WHY_NO_QUERIES, "queries", "a search needs queries, got %zu of %zu columns",
                     queries.rows, queries.cols);

@@ -306,6 +306,7 @@ static bool prepare(cpb_search *search) {
 static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view rows, uint64_t first_id,
                                                  const uint64_t *ids, const cpb_exec *exec,
                                                  cpb_error *error) {
+  if (search == NULL) return cpb_fail_missing(error, "search");
   cpb_status status = cpb_check_view(rows, "base", search->float_filter.d, error);
   if (status != CPB_OK) return status;
   if (search->spoilt)
@@ -335,8 +336,8 @@ cpb_status cpb_search_feed_ids(cpb_search *search, cpb_view rows, const uint64_t
 uint64_t cpb_search_rows(const cpb_search *search) { return search->offered; }
 
 void cpb_search_describe(const cpb_search *search, cpb_search_report *report) {
-  cpb_search_report ours = {.size = sizeof ours, .rows = search->offered};
-  for (size_t i = 0; i < search->group_count; i++) {
+  cpb_search_report ours = {.size = sizeof ours, .rows = search == NULL ? 0 : search->offered};
+  for (size_t i = 0; search != NULL && i < search->group_count; i++) {
     ours.bytes += search->groups[i].compared;
     ours.measured += search->groups[i].measured;
   }
@@ -462,6 +463,7 @@ static cpb_status fill(cpb_search *search, cpb_view queries, const cpb_search_op
 
 cpb_status cpb_search_new(cpb_view queries, const cpb_search_options *given, cpb_search **search,
                           cpb_error *error) {
+  if (search == NULL) return cpb_fail_missing(error, "search");
   *search = NULL;
   cpb_search_options taken = defaults, *options = &taken;
   cpb_status status = cpb_sized_take(options, sizeof *options, given, "cpb_search_options", error);
@@ -504,6 +506,8 @@ static cpb_ranked *gather(const cpb_search *search, size_t query, size_t *count)
 
 cpb_status cpb_search_hits(cpb_search *search, size_t query, const cpb_hit **hits, size_t *count,
                            cpb_error *error) {
+  if (search == NULL) return cpb_fail_missing(error, "search");
+  if (hits == NULL || count == NULL) return cpb_fail_missing(error, hits == NULL ? "hits" : "count");
   if (query >= search->n)
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "query", "there is no query %zu among %zu", query, search->n);
   cpb_ranked *all = gather(search, query, count);
@@ -544,6 +548,7 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   cpb_search_options options = defaults;
   options.k = k;
   options.metric = metric;
+  if (hits == NULL && queries.rows > 0) return cpb_fail_missing(error, "hits");
   if (k > base.rows)
     return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours asked of a base of %zu rows", k,
                     base.rows);
@@ -603,8 +608,9 @@ static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
 cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb_search_options *options,
                           cpb_search_take *take, void *context, const cpb_exec *exec, cpb_error *error) {
   cpb_search_options o = defaults;
-  if (base == NULL || take == NULL) return cpb_fail_missing(error, base == NULL ? "base" : "take");
-  cpb_status status = cpb_sized_take(&o, sizeof o, options, "search options", error);
+  if (take == NULL) return cpb_fail_missing(error, "take");
+  cpb_status status = cpb_check_readable(base, "base", error);
+  if (status == CPB_OK) status = cpb_sized_take(&o, sizeof o, options, "search options", error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base->cols, error);
   if (status == CPB_OK && base->rows != CPB_ROWS_UNKNOWN) status = check_k(o.k, base->rows, error);
   const double *limits = o.limits;

@@ -65,6 +65,7 @@ static cpb_status check_some(checking *c, cpb_view codes, const cpb_hit *found, 
 }
 
 cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error) {
+  if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   return cpb_map_plain(sketch->options.d, sketch->options.s, sketch->options.center, map, error);
 }
 
@@ -72,12 +73,13 @@ cpb_status cpb_sketch_check(const cpb_sketch *sketch, cpb_view codes, const cpb_
                             const cpb_hit *found, size_t count, cpb_error *error) {
   checking c = {.sketch = sketch, .rows = rows};
   cpb_map *map = NULL;
-  if (sketch == NULL || rows == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "rows");
+  if (rows == NULL || rows->get == NULL) return cpb_fail_missing(error, "rows");
   if (found == NULL && count > 0) return cpb_fail_missing(error, "found");
   if (rows->rows != codes.rows)
     return cpb_fail(error, CPB_WHY_ROWS, "codes", "there are %llu rows, but %zu codes",
                     (unsigned long long)rows->rows, codes.rows);
   cpb_status status = cpb_sketch_map(sketch, &map, error);
+  if (status == CPB_OK) status = cpb_check_view(codes, "codes", sketch->options.code_bytes, error);
   if (status != CPB_OK) return status;
   c.room = cpb_query_row_error(map, CPB_F16);
   cpb_map_free(map);

@@ -20,7 +20,7 @@ CPB_DEFAULTS(cpb_sketch_options, .size = sizeof(cpb_sketch_options), .s = 1, .bi
              .factors = CPB_F16, .spread = 1)
 
 void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) {
-  cpb_sized_give(options, &sketch->options, sizeof sketch->options);
+  cpb_sized_give(options, sketch == NULL ? NULL : &sketch->options, sizeof sketch->options);
 }
 
 void cpb_sketch_free(cpb_sketch *sketch) {

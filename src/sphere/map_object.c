@@ -182,7 +182,7 @@ cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
 CPB_DEFAULTS(cpb_map_options, .size = sizeof(cpb_map_options), .s = 1)
 
 void cpb_map_describe(const cpb_map *map, cpb_map_options *options) {
-  cpb_sized_give(options, &map->options, sizeof map->options);
+  cpb_sized_give(options, map == NULL ? NULL : &map->options, sizeof map->options);
 }
 
 void cpb_map_free(cpb_map *map) {

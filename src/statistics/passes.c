@@ -29,9 +29,8 @@ cpb_status cpb_check_source_cols(const cpb_source *source, const char *name, siz
 
 cpb_status cpb_passes_init(cpb_passes *passes, cpb_source *source, unsigned planned, const cpb_exec *exec,
                            cpb_error *error) {
-  if (source == NULL) return cpb_fail_missing(error, "rows");
-  if (source->next == NULL || source->rewind == NULL)
-    return cpb_fail_missing(error, source->next == NULL ? "next" : "rewind");
+  cpb_status status = cpb_check_readable(source, "rows", error);
+  if (status != CPB_OK) return status;
   if (source->cols == 0) return cpb_fail_no_columns(error, "rows");
   *passes = (cpb_passes){.source = source,
                          .name = "rows",

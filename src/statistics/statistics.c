@@ -112,7 +112,7 @@ void cpb_statistics_free(cpb_statistics *s) {
 }
 
 void cpb_statistics_describe(const cpb_statistics *s, cpb_statistics_options *options) {
-  cpb_sized_give(options, &s->options, sizeof s->options);
+  cpb_sized_give(options, s == NULL ? NULL : &s->options, sizeof s->options);
 }
 
 /* Adds rows to the sums up to the first that is not finite; returns their number. */
@@ -184,7 +184,9 @@ cpb_status cpb_statistics_update_ids(cpb_statistics *s, cpb_view rows, const uin
   return update(s, rows, (cpb_row_ids){ids, 0}, error);
 }
 
-uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) { return s->nan_rows + s->inf_rows; }
+uint64_t cpb_statistics_bad_rows(const cpb_statistics *s) {
+  return s == NULL ? 0 : s->nan_rows + s->inf_rows;
+}
 
 /* ---- merging ---- */
 

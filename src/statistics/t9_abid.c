@@ -343,7 +343,9 @@ void cpb_abid_curve_free(cpb_abid_curve *curve) {
   free(curve);
 }
 
-double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve) { return curve->mean_norm; }
+double cpb_abid_curve_mean_norm(const cpb_abid_curve *curve) {
+  return curve == NULL ? NAN : curve->mean_norm;
+}
 
 /* F and dF/dlog s. */
 static void curve_form(const cpb_abid_curve *c, double s, double *F, double *F_slope) {

@@ -49,7 +49,7 @@ CPB_API void cpb_flow_options_init(cpb_flow_options *options, size_t size);
 /** Reads rows, transforms them and writes them, in constant memory; the file is created atomically. If both files have
  *  random access, every thread processes its own blocks; otherwise blocks are read and written in sequence and the
  *  transform runs in parallel. The result is the same.
- *  to         format and dtype of the output; its rows and cols are set by the call
+ *  to         format and dtype of the output, NULL: the defaults; its rows and cols are set by the call
  *  bad_rows   the number of rows skipped; may be NULL
  *  EROW: error->row counts from the first row of the input. */
 CPB_CALL cpb_status cpb_flow_run(cpb_reader *reader, const cpb_flow_options *options, const char *path,
