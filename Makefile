@@ -15,11 +15,11 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
 thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
 aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
-sources = $(shell find include src show cli sql web tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
+sources = $(shell find include src show cli contrib tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
 .PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python histories web test-web bench-web
-.PHONY: fresh build build-tests build-asan build-tsan python-environments
+.PHONY: fresh without-contrib build build-tests build-asan build-tsan python-environments
 
 all: build ## the library and the command, in build/
 
@@ -69,28 +69,28 @@ test-python: setup-python build ## the Python package in a separate environment,
 	@tools/test-python full
 
 test-spark: setup-spark build ## capball on Spark: local, and a cluster of a master and two workers on this machine
-	@tools/test-spark full
+	@contrib/spark/run full
 
 test-sql: setup-sql build ## capball in SQLite, PostgreSQL and DuckDB; servers run in temporary directories
-	@tools/test-sql full
+	@contrib/sql/run full
 
 recipes: setup-python build ## the recipes of docs/recipes.md on the engines of PyPI, or on those that $$PYTHON has
 	@if [ -n "$$PYTHON" ]; then tools/recipes; else tools/test-python full install && PYTHON="$$PWD/build/python-full/bin/python" tools/recipes; fi
 
 bench-sql: setup-sql build ## capball in databases compared with plain SQL and with the command
-	@tools/test-sql bench
+	@contrib/sql/run bench
 
 bench-spark: setup-spark build ## capball on Spark compared with Spark itself
-	@tools/test-spark bench
+	@contrib/spark/run bench
 
 web: setup-package ## capball for JavaScript and the page: build/web/npm, build/web/index.html; zig from PyPI compiles it
-	@tools/web build
+	@contrib/web/run build
 
 test-web: setup-web build ## the JavaScript package in node, the page in chromium; installs what they need
-	@tools/web test
+	@contrib/web/run test
 
 bench-web: setup-web build ## the JavaScript package beside the plain C loops
-	@tools/web bench
+	@contrib/web/run bench
 
 python: setup-python ## wheel and sdist of the Python package, in build/dist
 	@tools/package-python here
@@ -103,6 +103,10 @@ asan-python: setup-test ## the Python package called wrongly, under ASan and UBS
 
 fresh: ## what README promises, in new roots of Debian made by mmdebstrap, where nothing is installed; FULL=1: every test target
 	@tools/fresh $(if $(FULL),full)
+
+without-contrib: ## a clone without contrib/ builds and passes all tests that remain, in build-without-contrib/
+	@rm -rf build-without-contrib && git clone -q . build-without-contrib/capball && rm -r build-without-contrib/capball/contrib
+	@$(MAKE) --no-print-directory -C build-without-contrib/capball test
 
 bench: build ## every benchmark: ratios to a rival or a roofline of the same run
 	@$(ninja) -C build benches
@@ -120,7 +124,7 @@ aarch64: setup-platforms ## the law and loop tests on aarch64, under qemu
 
 .PHONY: paper
 paper: setup-python build ## repeats the paper's figures and tables, in build/paper/report.html; QUICK=1, DATA=folder
-	@DATA='$(DATA)' QUICK='$(QUICK)' tools/paper
+	@DATA='$(DATA)' QUICK='$(QUICK)' contrib/paper/run
 
 install: build ## into DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
@@ -142,7 +146,7 @@ setup-%:
 
 # What cannot be installed is reported by the tests that need it.
 python-environments:
-	@tools/test-python short environment >/dev/null; tools/test-spark environment >/dev/null; tools/test-sql environment >/dev/null
+	@tools/test-python short environment >/dev/null; for run in contrib/s*/run; do [ ! -x $$run ] || $$run environment >/dev/null; done
 
 build: setup-run
 	@$(call configure,build,-DCMAKE_C_COMPILER='$(CC)')

@@ -10,7 +10,7 @@
 #include "show/engine_page.h"
 #include "show/engine_text.h"
 #ifdef CLI_HNSW
-#include "engines/hnsw_engine.h"
+#include "contrib/engines/hnsw_engine.h"
 #endif
 
 const char *cli_built_in(size_t i) { return i == CPB_ENGINES ? "hnsw" : NULL; }

@@ -21,6 +21,7 @@
 #include "capball/advanced/flow.h"
 #include "capball/advanced/index.h"
 #include "capball/advanced/laws.h"
+#include "capball/advanced/rounds.h"
 #include "capball/advanced/seal.h"
 #include "capball/capball.h"
 #include "support/scratch.h"

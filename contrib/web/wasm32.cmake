@@ -1,4 +1,4 @@
-# Toolchain: WebAssembly with 128-bit SIMD, compiled by zig, whose driver is CPB_ZIG_CC (tools/web writes it).
+# Toolchain: WebAssembly with 128-bit SIMD, compiled by zig, whose driver is CPB_ZIG_CC (contrib/web/run writes it).
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(CMAKE_C_COMPILER ${CPB_ZIG_CC})

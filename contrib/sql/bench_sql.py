@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""capball in databases: make bench-sql, or tools/test-sql bench [ROWS [COLUMNS]]; 1000000 x 96 by default.
+"""capball in databases: make bench-sql, or contrib/sql/run bench [ROWS [COLUMNS]]; 1000000 x 96 by default.
 
 PostgreSQL: capball_fit and capball_embed of all rows, compared with the averages of all columns as SQL, written for any number
 of columns (unnest, GROUP BY) or as a list of one expression per column, with the sums of such a list, and with the least that any
@@ -20,9 +20,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("BUILD", str(ROOT / "build"))
-sys.path.insert(0, str(ROOT / "sql/tests"))
+sys.path.insert(0, str(ROOT / "contrib/sql/tests"))
 
 import capball
 import capball.duckdb
@@ -115,7 +115,7 @@ def bench_duckdb(rows):
 def main():
     n, d = [int(word) for word in sys.argv[1:]] + [1_000_000, 96][len(sys.argv) - 1:]
     rows = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
-    print(f"{n} x {d} f32, {capball._core.isa}, {os.cpu_count()} processors; bench/bench_sql.py {n} {d}")
+    print(f"{n} x {d} f32, {capball._core.isa}, {os.cpu_count()} processors; contrib/sql/bench_sql.py {n} {d}")
     bench_postgresql(rows)
     bench_duckdb(rows)
 

@@ -1,4 +1,4 @@
-// node web/test/run.mjs short|full, with $BUILD and $WEB_TESTS set by tools/web.
+// node web/test/run.mjs short|full, with $BUILD and $WEB_TESTS set by contrib/web/run.
 import { join } from 'node:path';
 import { finish } from './tap.mjs';
 import { libraryTests, packageTests } from './library.mjs';

@@ -1,4 +1,4 @@
-#include "engines/hnsw_engine.h"
+#include "contrib/engines/hnsw_engine.h"
 
 #include <chrono>
 #include <cmath>

@@ -1,7 +1,7 @@
 """capball on Spark beside Spark itself, in one run on local[2].
 
     make bench-spark                      2,000,000 x 32 floats
-    build/python-spark/bin/python bench/bench_spark.py ROWS COLUMNS
+    build/python-spark/bin/python contrib/spark/bench_spark.py ROWS COLUMNS
 
 embed: Parquet -> Parquet, against mapInArrow that hands the same columns through. fit: the statistics of a map (mean,
 extremes, norms about the mean), against pyspark.ml's Summarizer and SQL for the norms. Best of three, start-up apart; seconds of

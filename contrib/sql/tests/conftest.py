@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("BUILD", ROOT / "build"))
 FULL = os.environ.get("CPB_SQL") == "full"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import forked
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 pytest.importorskip("capball_paper", reason="the paper's experiments are not installed")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 

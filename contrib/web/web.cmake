@@ -1,5 +1,5 @@
-# capball.wasm, the library for JavaScript: every module but threads, index and engines, behind the exports of web/src.
-file(GLOB CPB_WEB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/src/*.c)
+# capball.wasm, the library for JavaScript: every module but threads, index and engines, behind the exports of contrib/web/src.
+file(GLOB CPB_WEB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contrib/web/src/*.c)
 # Shared with the command: a recommendation in words and commands, the most unusual rows.
 list(APPEND CPB_WEB_SOURCES show/alloc.c show/commands.c show/growing_text.c
   show/recommend_text.c show/strange.c)

@@ -267,10 +267,10 @@ def test_the_address_sanitizer_finds_nothing(tmp_path):
     (tmp_path / "failing.h").write_text(FAILING_NAMES)
     extension, compiler = tmp_path / "capball.duckdb_extension", ["gcc", "-g", "-O1", "-fsanitize=address", "-fPIC"]
     subprocess.run([*compiler, "-c", "failing.c"], cwd=tmp_path, check=True)
-    subprocess.run([*compiler, "-shared", "-include", tmp_path / "failing.h", *[f"-I{ROOT / folder}" for folder in ("include", "src", "sql/common")],
-                    *(ROOT / "sql/common").glob("*.c"), ROOT / "sql/duckdb/duckdb_capball.c", tmp_path / "failing.o", BUILD / "libcapball.a",
+    subprocess.run([*compiler, "-shared", "-include", tmp_path / "failing.h", *[f"-I{ROOT / folder}" for folder in ("include", "src", "contrib/sql/common")],
+                    *(ROOT / "contrib/sql/common").glob("*.c"), ROOT / "contrib/sql/duckdb/duckdb_capball.c", tmp_path / "failing.o", BUILD / "libcapball.a",
                     "-lz", "-lzstd", "-lm", "-o", tmp_path / "capball.so"], check=True)
-    subprocess.run([sys.executable, ROOT / "sql/duckdb/add_footer.py", tmp_path / "capball.so", extension, duckdb.sql("PRAGMA platform").fetchall()[0][0], "0"], check=True)
+    subprocess.run([sys.executable, ROOT / "contrib/sql/duckdb/add_footer.py", tmp_path / "capball.so", extension, duckdb.sql("PRAGMA platform").fetchall()[0][0], "0"], check=True)
     (tmp_path / "hostile.json").write_text(json.dumps([case[1:] for case in hostile("TEXT", "MODEL") if case[0] != "checksum"]))
     preload = " ".join(printed("gcc", "-print-file-name=" + name) for name in ("libasan.so", "libstdc++.so.6"))
     done = subprocess.run([sys.executable, "-c", SANITIZED % (extension, extension), tmp_path / "hostile.json"], capture_output=True, text=True, timeout=600,

@@ -56,7 +56,7 @@ class Server:
         self.start(settings)
 
     def install(self, name, config):
-        make = ["make", "-s", "-f", ROOT / "sql/postgresql/Makefile", f"BUILD={BUILD}"]
+        make = ["make", "-s", "-f", ROOT / "contrib/sql/postgresql/Makefile", f"BUILD={BUILD}"]
         place = BUILD / f"postgresql-{name}"
         place.mkdir(exist_ok=True)
         subprocess.run([*make, f"PG_CONFIG={config}"], cwd=place, check=True)

@@ -1,6 +1,6 @@
 """What fits, balls and searches on many workers would take: costs measured here, the cluster simulated.
 
-    build/python-spark/bin/python bench/bench_scale.py [ROWS COLUMNS WORKERS]      10^9 x 768 on 100 workers
+    build/python-spark/bin/python contrib/spark/bench_scale.py [ROWS COLUMNS WORKERS]      10^9 x 768 on 100 workers
 
 Measured in one thread of this process: seconds per row of each pass, bytes of a piece, seconds to merge one. Simulated:
 tasks on the cores of the workers in the order Spark would start them, workers of uneven speed, single tasks that stall,
