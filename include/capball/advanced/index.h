@@ -43,7 +43,8 @@ CPB_API void cpb_index_free(cpb_index *index);
  *  rows   n >= 0 rows with the index's columns and dtype; copied unless the index borrows them
  *  ids    n, distinct, not in the index, below UINT64_MAX; NULL: consecutive numbers after the largest id ever used, or
  *         from 0
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use; no ids are left. */
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use; no ids are left.
+ *  EFORMAT: rows that the index holds have changed: its file is damaged, or the memory it borrows. */
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
@@ -143,7 +144,8 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
  *             written or compacted are held in memory. After a fork only the parent can change the index. EIO for
  *             a change if the file was renamed, replaced or removed.
  *  The file must not be overwritten in place: access to pages that are then missing raises SIGBUS.
- *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
+ *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is damaged; the message names the
+ *  bytes. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
 
 /** Frees the rows of an index, closes its file and releases its lock, after waiting for running calls; for callers who
