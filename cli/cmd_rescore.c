@@ -229,9 +229,6 @@ static int read_ids(rescoring *r) {
     return cli_fail(r->job, "%s has %zu row%s of candidates for %zu quer%s", cli_name(path), r->ids.rows.rows,
                     cli_s(r->ids.rows.rows), r->n, r->n == 1 ? "y" : "ies");
   r->C = r->ids.rows.cols;
-  if (r->k > r->C)
-    return cli_fail(r->job, "%zu neighbours wanted, but %s has %zu candidate%s per query", r->k, path, r->C,
-                    cli_s(r->C));
   return take_ids(r);
 }
 
@@ -329,7 +326,7 @@ static int fail(const rescoring *r, cpb_status status, const cpb_error *error) {
   const cli_input *in = &r->embedded;
   if (cli_is_about(error, "scores")) in = &r->scores;
   if (cli_is_about(error, "queries")) in = &r->queries;
-  if (cli_is_about(error, "ids")) in = &r->ids;
+  if (cli_is_about(error, "ids") || cli_is_about(error, "k")) in = &r->ids;
   if (cli_is_about(error, "map")) return cli_fail(r->job, "%s: %s", r->job->options.map, error->text);
   return cli_fail_input(in, status, error);
 }
@@ -397,7 +394,7 @@ static int rescore(rescoring *r) {
   int result = read_inputs(r, &store);
   if (result != CLI_OK) return result;
   if (o->within.given) r->k = r->C;
-  r->hits = cli_alloc(r->n * r->k, sizeof *r->hits);
+  r->hits = cli_alloc(r->n * (r->k < r->C ? r->k : r->C), sizeof *r->hits); /* more are refused */
   r->needed = cli_alloc(r->n, sizeof *r->needed);
   cpb_status status = rescore_as_known(r, &store, &error);
   if (status == CPB_OK && o->approximate) status = audit(r, &error);

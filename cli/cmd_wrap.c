@@ -93,7 +93,8 @@ static int ask(wrapping *w) {
   if (result == CLI_OK) result = get_transform(w);
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
-  w->hits = cli_alloc(w->queries.rows.rows * w->k, sizeof *w->hits);
+  size_t most = w->k < w->candidates ? w->k : w->candidates; /* more are refused */
+  w->hits = cli_alloc(w->queries.rows.rows * most, sizeof *w->hits);
   cpb_wrap_options options;
   cpb_wrap_options_init(&options, sizeof options);
   options.k = w->k;

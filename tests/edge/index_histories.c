@@ -173,6 +173,11 @@ static void search_is_right(model *m, const cpb_index *index, const cpb_exec *ex
   size_t n = test_below(&m->rng, 3) == 0 ? 1 + test_below(&m->rng, QUERIES_MOST) : 1 + test_below(&m->rng, 3);
   cpb_view queries = make_rows(m, n, memory);
   const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 4));
+  if (k > m->count) {
+    assert_int_equal(cpb_index_search(index, queries, k, filter, hits, counts, exec, NULL), CPB_EINVAL);
+    k = m->count;
+  }
+  if (k == 0) return;
   must(cpb_index_search(index, queries, k, filter, hits, counts, exec, &failure));
   for (size_t i = 0; i < n; i++) {
     cpb_view base = allowed_base(m, filter, i);
@@ -222,7 +227,9 @@ static void range_is_right(model *m, const cpb_index *index, const cpb_exec *exe
   cpb_hit hits[4 * K_MOST];
   size_t n = 1 + test_below(&m->rng, 4), k = 1 + test_below(&m->rng, K_MOST), counts[4];
   cpb_view queries = make_rows(m, n, memory);
-  must(cpb_index_search(index, queries, k, NULL, hits, counts, NULL, &failure));
+  memset(counts, 0, sizeof counts);
+  k = k < m->count ? k : m->count;
+  if (k > 0) must(cpb_index_search(index, queries, k, NULL, hits, counts, NULL, &failure));
   for (size_t i = 0; i < n; i++) limits[i] = counts[i] == 0 ? 1 : hits[i * k + counts[i] - 1].value;
   ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 4)), queries, limits, 0};
   must(cpb_index_range(index, queries, limits, r.filter, check_range, &r, exec, &failure));

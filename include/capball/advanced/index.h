@@ -83,11 +83,14 @@ typedef struct cpb_index_filter {
  *  filter    NULL: all rows
  *  hits      n x k, caller's; those of query i start at hits[i*k], nearest first, padded with the id UINT64_MAX and the
  *            value NaN
- *  counts    n, or NULL: k unless there are fewer rows
- *  EROW for a query with NaN or inf, or of length 0 under COSINE. */
+ *  counts    n, or NULL: k unless the filter leaves fewer rows
+ *  EINVAL unless 1 <= k <= the number of rows of the index. EROW for a query with NaN or inf, or of length 0 under COSINE. */
 CPB_CALL cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                                      const cpb_index_filter *filter, cpb_hit *hits, size_t *counts,
                                      const cpb_exec *exec, cpb_error *error);
+
+/** EINVAL unless 1 <= k <= the number of rows; for callers that take memory for k hits per query first. */
+CPB_CALL cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error);
 
 /** All rows within limits[i] of query i: |x-q| <= limit under L2, else value >= limit. `take` is called once for each
  *  query, in order, and must not call functions of the index. */
