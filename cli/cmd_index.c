@@ -399,6 +399,7 @@ static int range(cli_job *job) {
   asking a;
   cpb_error error;
   int result = begin(&a, job);
+  if (result == CLI_OK) result = cli_check_radius(job, a.facts.metric);
   size_t n = a.queries.rows.rows;
   double *limits = cli_alloc(n + 1, sizeof *limits);
   for (size_t i = 0; i < n; i++) limits[i] = job->options.radius.value;

@@ -414,10 +414,6 @@ static int check(const cli_job *job) {
   if (o->within.given && (o->distances != NULL || o->neighbours != 0))
     return cli_misuse(job,
                       "--within returns all rows of a ball with their distances: omit -k and --distances");
-  if (o->radius.given && (!(o->radius.value >= 0) || isinf(o->radius.value)))
-    return cli_misuse(job, "--radius must be a number >= 0, got %g", o->radius.value);
-  if (o->score_error.given && !(o->score_error.value >= 0))
-    return cli_misuse(job, "--score-error must be a number >= 0, got %g", o->score_error.value);
   int result = o->within.given ? CLI_OK : cli_check_id_format(job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result == CLI_OK && o->certificates != NULL)
@@ -460,10 +456,10 @@ static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores, NULL,
                   "compute distances from these scores of the engine, one per candidate");
 static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as, score_name,
                   "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine");
-static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
                   "the radius of the queries (default: point queries)");
 static CLI_OPTION(
-    score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
+    score_error, "score-error", 0, CLI_AT_LEAST_0, "E", score_error, NULL,
     "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or cosine in f32, "
     "plus the rounding of f32 or f16 --scores; engines that quantise have larger errors)");
 static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,

@@ -114,9 +114,7 @@ static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->map != NULL && o->transform.given)
     return cli_misuse(job, "--map and --transform exclude each other");
-  if (o->radius.given && (o->point || !(o->radius.value >= 0) || isinf(o->radius.value)))
-    return cli_misuse(job, o->point ? "--radius and --point exclude each other"
-                                    : "--radius must be a number >= 0");
+  if (o->radius.given && o->point) return cli_misuse(job, "--radius and --point exclude each other");
   int result = cli_check_engine(job);
   if (result == CLI_OK) result = cli_check_id_format(job, o->output, o->to, "to");
   return result == CLI_OK ? cli_check_distances(job) : result;
@@ -141,7 +139,7 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
                   "of the ball queries on the sphere (default: the median distance of neighbour K)");
 static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
 static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice, NULL,
