@@ -248,7 +248,7 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   if (status != CPB_OK) return status;
   cpb_index_file *file = new_file(path, writable, -1);
   if (file == NULL) return cpb_fail_memory(error, "an index");
-  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK); /* not waiting for a pipe */
   if (file->fd < 0)
     status = cpb_file_fail_errno(error, path, "open");
   else if (writable)

@@ -70,6 +70,17 @@ bits 12 sketch train points.csv -o m.json
 tolerance 1 sketch train points.csv -o m.json
 LIST
 rm -f points.index
+# A named pipe that nobody reads: what cannot be written to it is refused before it is opened.
+mkfifo pipe.index pipe.npy pipe.csv
+refuses "an index to a pipe" 1 'pipe.index: an index can only be written to a regular file' timeout 20 capball index build points.csv -o pipe.index
+refuses "an index from a pipe" 1 'pipe.index: this is not an index' timeout 20 capball index info pipe.index
+refuses "an index in a pipe" 1 'pipe.index: this is not an index' timeout 20 capball index add pipe.index points.csv
+refuses "a counted file to a pipe" 1 'pipe.npy: the header of npy counts the rows' timeout 20 capball convert points.csv -o pipe.npy
+cat pipe.csv >read.csv &
+check "text to a pipe" timeout 20 capball convert points.csv -o pipe.csv
+wait
+check "arrives" cmp points.csv read.csv
+rm -f pipe.index pipe.npy pipe.csv read.csv
 refuses "threads that are none" 2 '--threads must be a whole number' capball info points.csv --threads -1
 refuses "scale and goal" 2 'exclude each other' capball fit points.csv -o m.json --scale 1 --goal mean
 refuses "rows backwards" 2 '--rows must be A:B' capball convert points.csv b.csv --rows 3:1
