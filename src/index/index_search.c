@@ -258,6 +258,7 @@ static cpb_status check_k(const cpb_index *index, size_t k, cpb_error *error) {
 }
 
 cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_index_lock_shared(index);
   cpb_status status = check_k(index, k, error);
   cpb_index_unlock(index);
