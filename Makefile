@@ -58,7 +58,7 @@ soak: setup-test build-asan ## fuzz until stopped; reports executions and stores
 coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
 	@tools/coverage
 
-adversary: setup-test build-tests ## tests/edge/adversary_* at full length: about a million certificates, 10^7 bounds of estimates
+adversary: setup-test build-tests ## tests/edge/adversary_* at full length: a million certificates, a million answers of indexes, 10^7 bounds of estimates
 	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
 

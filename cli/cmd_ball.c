@@ -23,8 +23,6 @@ static int check_kernel(const cli_job *job) {
   if (o->gamma != 0 && !has_kernel(o)) return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
   if ((o->offset.given || o->degree != 0) && !polynomial)
     return cli_misuse(job, "--offset and --degree go with --kernel polynomial");
-  if (o->offset.given && !(o->offset.value >= 0))
-    return cli_misuse(job, "--offset must be >= 0, got %g", o->offset.value);
   if (o->degree > 1000)
     return cli_misuse(job, "--degree must be 1 .. 1000, got %llu", (unsigned long long)o->degree);
   return CLI_OK;
@@ -33,9 +31,7 @@ static int check_kernel(const cli_job *job) {
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->nu.given && !(o->nu.value > 0 && o->nu.value <= 1))
-    return cli_fail(job, "--nu must lie in (0,1], got %g", o->nu.value);
-  if (o->gap.given && !(o->gap.value >= 0 && o->gap.value < INFINITY))
-    return cli_misuse(job, "--gap must be a number >= 0, got %g", o->gap.value);
+    return cli_misuse(job, "--nu must lie in (0,1], got %g", o->nu.value);
   if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
@@ -193,11 +189,11 @@ static CLI_OPTION(kernel, "kernel", 'k', CLI_CHOICE, "KERNEL", kernel, kernel_na
 static CLI_OPTION(
     gamma_option, "gamma", 0, CLI_POSITIVE, "GAMMA", gamma, NULL,
     "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)");
-static CLI_OPTION(offset, "offset", 0, CLI_NUMBER, "OFFSET", offset, NULL,
+static CLI_OPTION(offset, "offset", 0, CLI_AT_LEAST_0, "OFFSET", offset, NULL,
                   "of the polynomial kernel (default 1)");
 static CLI_OPTION(degree, "degree", 0, CLI_POSITIVE_COUNT, "DEGREE", degree, NULL,
                   "of the polynomial kernel (default 3)");
-static CLI_OPTION(gap, "gap", 0, CLI_NUMBER, "GAP", gap, NULL, "wanted relative gap (default 1e-9)");
+static CLI_OPTION(gap, "gap", 0, CLI_AT_LEAST_0, "GAP", gap, NULL, "wanted relative gap (default 1e-9)");
 static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
 static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize, NULL,

@@ -333,15 +333,15 @@ static int search(cli_job *job) {
   asking a;
   const cli_options *o = &job->options;
   size_t k = o->neighbours == 0 ? 10 : (size_t)o->neighbours;
+  cpb_error error;
   int result = cli_check_id_format(job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result != CLI_OK) return result;
   result = begin(&a, job);
+  if (result == CLI_OK && cpb_index_check_k(a.index, k, &error) != CPB_OK)
+    result = cli_fail(job, "%s: %s", job->operands[0], error.text);
   if (result == CLI_OK && a.facts.next_id > (uint64_t)INT64_MAX + 1)
     result = cli_fail(job, "%s: ids above 2^63-1 cannot be written", job->operands[0]);
-  if (result == CLI_OK && k > a.facts.rows)
-    result = cli_fail(job, "%zu neighbours requested from an index of %llu rows", k,
-                      (unsigned long long)a.facts.rows);
   if (result == CLI_OK) {
     cli_output out = {.job = job, .rows = &a.queries};
     size_t n = a.queries.rows.rows;
@@ -399,6 +399,7 @@ static int range(cli_job *job) {
   asking a;
   cpb_error error;
   int result = begin(&a, job);
+  if (result == CLI_OK) result = cli_check_radius(job, a.facts.metric);
   size_t n = a.queries.rows.rows;
   double *limits = cli_alloc(n + 1, sizeof *limits);
   for (size_t i = 0; i < n; i++) limits[i] = job->options.radius.value;

@@ -15,6 +15,10 @@ typedef struct outputs {
 static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t count, cpb_error *error) {
   outputs *o = context;
   (void)query;
+  if (o->id == NULL) { /* the first of all; k is not more than the number of rows */
+    o->id = cli_alloc(count, sizeof *o->id);
+    o->distance = cli_alloc(count, sizeof *o->distance);
+  }
   for (size_t i = 0; i < count; i++) {
     o->id[i] = (int64_t)cpb_reader_row(o->base, hits[i].id);
     o->distance[i] = hits[i].value;
@@ -27,10 +31,7 @@ static cpb_status take(void *context, size_t query, const cpb_hit *hits, size_t 
 static int search_and_write(cli_search_job *search) {
   const cli_options *o = &search->job->options;
   size_t k = search->k, queries = search->queries.rows.rows;
-  outputs out = {.files = {.job = search->job, .rows = &search->queries},
-                 .base = search->base.reader,
-                 .id = cli_alloc(k, sizeof *out.id),
-                 .distance = cli_alloc(k, sizeof *out.distance)};
+  outputs out = {.files = {.job = search->job, .rows = &search->queries}, .base = search->base.reader};
   int result = cli_output_add_ids(&out.files, o->output, o->to, &search->base, k, queries, "neighbour");
   if (result == CLI_OK)
     result = cli_output_add(&out.files, o->distances, NULL, cli_distance_dtype(o->distances, o->dtype), k,

@@ -41,14 +41,9 @@ static int search_and_write(cli_search_job *search) {
 
 static int run(cli_job *job) {
   cli_search_job search = {.job = job};
-  cpb_metric metric = (cpb_metric)job->options.metric.at;
-  double radius = job->options.radius.value;
-  if (isnan(radius) || (metric == CPB_L2 && radius < 0))
-    return cli_misuse(job, "--radius must be a number >= 0, got %g", radius);
-  if (metric == CPB_COSINE && fabs(radius) > 1)
-    return cli_misuse(job, "--radius is the least cosine, -1 .. 1, got %g", radius);
-  int result = cli_search_open(&search, job);
-  search.limit = radius;
+  int result = cli_check_radius(job, (cpb_metric)job->options.metric.at);
+  if (result == CLI_OK) result = cli_search_open(&search, job);
+  search.limit = job->options.radius.value;
   if (result == CLI_OK) result = search_and_write(&search);
   cli_search_close(&search);
   return result;

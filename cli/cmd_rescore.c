@@ -229,9 +229,6 @@ static int read_ids(rescoring *r) {
     return cli_fail(r->job, "%s has %zu row%s of candidates for %zu quer%s", cli_name(path), r->ids.rows.rows,
                     cli_s(r->ids.rows.rows), r->n, r->n == 1 ? "y" : "ies");
   r->C = r->ids.rows.cols;
-  if (r->k > r->C)
-    return cli_fail(r->job, "%zu neighbours wanted, but %s has %zu candidate%s per query", r->k, path, r->C,
-                    cli_s(r->C));
   return take_ids(r);
 }
 
@@ -329,7 +326,7 @@ static int fail(const rescoring *r, cpb_status status, const cpb_error *error) {
   const cli_input *in = &r->embedded;
   if (cli_is_about(error, "scores")) in = &r->scores;
   if (cli_is_about(error, "queries")) in = &r->queries;
-  if (cli_is_about(error, "ids")) in = &r->ids;
+  if (cli_is_about(error, "ids") || cli_is_about(error, "k")) in = &r->ids;
   if (cli_is_about(error, "map")) return cli_fail(r->job, "%s: %s", r->job->options.map, error->text);
   return cli_fail_input(in, status, error);
 }
@@ -397,7 +394,7 @@ static int rescore(rescoring *r) {
   int result = read_inputs(r, &store);
   if (result != CLI_OK) return result;
   if (o->within.given) r->k = r->C;
-  r->hits = cli_alloc(r->n * r->k, sizeof *r->hits);
+  r->hits = cli_alloc(r->n * (r->k < r->C ? r->k : r->C), sizeof *r->hits); /* more are refused */
   r->needed = cli_alloc(r->n, sizeof *r->needed);
   cpb_status status = rescore_as_known(r, &store, &error);
   if (status == CPB_OK && o->approximate) status = audit(r, &error);
@@ -417,10 +414,6 @@ static int check(const cli_job *job) {
   if (o->within.given && (o->distances != NULL || o->neighbours != 0))
     return cli_misuse(job,
                       "--within returns all rows of a ball with their distances: omit -k and --distances");
-  if (o->radius.given && (!(o->radius.value >= 0) || isinf(o->radius.value)))
-    return cli_misuse(job, "--radius must be a number >= 0, got %g", o->radius.value);
-  if (o->score_error.given && !(o->score_error.value >= 0))
-    return cli_misuse(job, "--score-error must be a number >= 0, got %g", o->score_error.value);
   int result = o->within.given ? CLI_OK : cli_check_id_format(job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result == CLI_OK && o->certificates != NULL)
@@ -463,10 +456,10 @@ static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores, NULL,
                   "compute distances from these scores of the engine, one per candidate");
 static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as, score_name,
                   "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine");
-static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
                   "the radius of the queries (default: point queries)");
 static CLI_OPTION(
-    score_error, "score-error", 0, CLI_NUMBER, "E", score_error, NULL,
+    score_error, "score-error", 0, CLI_AT_LEAST_0, "E", score_error, NULL,
     "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or cosine in f32, "
     "plus the rounding of f32 or f16 --scores; engines that quantise have larger errors)");
 static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,

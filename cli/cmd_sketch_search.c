@@ -33,11 +33,14 @@ static int load(search *s) {
     result = cli_input_read(&s->queries, &s->asking, queries, cli_operand_format(job, queries));
   if (result == CLI_OK) result = cli_input_check_cols(&s->queries, s->of.d, "queries of ", sketch, "have");
   size_t count = s->codes.rows.rows;
-  if (result == CLI_OK && s->k > count)
-    result = cli_fail(job, "%s has %zu row%s, fewer than the %zu neighbours asked for", cli_name(codes),
-                      count, cli_s(count), s->k);
-  if (s->candidates > count) s->candidates = count;
+  if (s->candidates > count) s->candidates = s->k > count ? s->k : count; /* which is refused */
   return result;
+}
+
+/* For each query: memory for more neighbours than there are codes is not taken. */
+static cpb_hit *hits_room(const search *s, size_t each) {
+  size_t count = s->codes.rows.rows;
+  return cli_alloc(s->queries.rows.rows * (each < count ? each : count), sizeof(cpb_hit));
 }
 
 static bool estimates(const search *s) {
@@ -55,7 +58,7 @@ static int scan_bits(search *s) {
   codes.cols = queries.cols = bytes;
   if (result == CLI_OK &&
       cpb_hamming_knn(codes, queries, s->candidates, s->found, cli_exec(s->job), &error) != CPB_OK)
-    result = cli_fail(s->job, "%s", error.text);
+    result = cli_fail_input(&s->codes, CPB_EINVAL, &error);
   free(asked);
   return result;
 }
@@ -71,14 +74,17 @@ static int scan_estimates(search *s, const cpb_estimator_options *options, cpb_h
   cpb_estimator_free(estimator);
   if (status == CPB_OK) return CLI_OK;
   bool about_queries = options->rows == NULL || cli_is_about(&error, "queries");
-  return cli_fail_input(about_queries ? &s->queries : &s->rows, status, &error);
+  return cli_fail_input(cli_is_about(&error, "k") ? &s->codes
+                        : about_queries           ? &s->queries
+                                                  : &s->rows,
+                        status, &error);
 }
 
 static int scan(search *s) {
   cpb_estimator_options options;
   cpb_estimator_options_init(&options, sizeof options);
   options.k = s->candidates;
-  s->found = cli_alloc(s->queries.rows.rows * s->candidates, sizeof *s->found);
+  s->found = hits_room(s, s->candidates);
   return estimates(s) ? scan_estimates(s, &options, s->found, NULL) : scan_bits(s);
 }
 
@@ -141,7 +147,7 @@ static int search_until(search *s) {
   options.rows = &store;
   int result = open_rows(s, &store);
   s->candidates = s->k;
-  s->found = cli_alloc(s->queries.rows.rows * s->k, sizeof *s->found);
+  s->found = hits_room(s, s->k);
   if (result == CLI_OK && store.rows != s->codes.rows.rows) return check_codes(s, &store);
   if (result == CLI_OK) result = scan_estimates(s, &options, s->hits, &report);
   if (result != CLI_OK) return result;
@@ -182,7 +188,7 @@ static int run_search(search *s) {
   int result = load(s);
   if (result == CLI_OK && !until) result = scan(s);
   if (result != CLI_OK) return result;
-  s->hits = cli_alloc(s->queries.rows.rows * s->k, sizeof *s->hits);
+  s->hits = hits_room(s, s->k);
   if (until)
     result = search_until(s);
   else if (ranks)

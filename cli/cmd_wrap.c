@@ -93,7 +93,8 @@ static int ask(wrapping *w) {
   if (result == CLI_OK) result = get_transform(w);
   if (result == CLI_OK) result = find_radius(w);
   if (result != CLI_OK) return result;
-  w->hits = cli_alloc(w->queries.rows.rows * w->k, sizeof *w->hits);
+  size_t most = w->k < w->candidates ? w->k : w->candidates; /* more are refused */
+  w->hits = cli_alloc(w->queries.rows.rows * most, sizeof *w->hits);
   cpb_wrap_options options;
   cpb_wrap_options_init(&options, sizeof options);
   options.k = w->k;
@@ -113,9 +114,7 @@ static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->map != NULL && o->transform.given)
     return cli_misuse(job, "--map and --transform exclude each other");
-  if (o->radius.given && (o->point || !(o->radius.value >= 0) || isinf(o->radius.value)))
-    return cli_misuse(job, o->point ? "--radius and --point exclude each other"
-                                    : "--radius must be a number >= 0");
+  if (o->radius.given && o->point) return cli_misuse(job, "--radius and --point exclude each other");
   int result = cli_check_engine(job);
   if (result == CLI_OK) result = cli_check_id_format(job, o->output, o->to, "to");
   return result == CLI_OK ? cli_check_distances(job) : result;
@@ -140,7 +139,7 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
                   "of the ball queries on the sphere (default: the median distance of neighbour K)");
 static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
 static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice, NULL,

@@ -234,6 +234,8 @@ int cli_fail_block(const cli_input *in, uint64_t first, cpb_status status, const
     tell_others(in->job, in->info.path, in->format, error);
     return CLI_FAILED;
   }
+  if (error->reason == CPB_WHY_DOMAIN && cli_is_about(error, "sample"))
+    return cli_misuse(in->job, "--sample: %s", error->text);
   if (status == CPB_EIO || status == CPB_EFORMAT) return fail_text(in->job, in->info.path, in->format, error);
   return cli_fail(in->job, "%s: %s", cli_name(in->info.path), error->text);
 }

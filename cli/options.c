@@ -48,7 +48,7 @@ CLI_OPTION(cli_opt_transform, "transform", 0, CLI_CHOICE, "NAME", transform, tra
            "products)");
 CLI_OPTION(cli_opt_whiten, "whiten", 'w', CLI_FLAG, NULL, whiten, NULL,
            "whiten by the covariance of the data, about their mean");
-CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_NUMBER, "R", ridge, NULL,
+CLI_OPTION(cli_opt_ridge, "ridge", 0, CLI_AT_LEAST_0, "R", ridge, NULL,
            "with --whiten: add to the variance of every column this share of itself, for columns "
            "that do not vary or depend on others (1e-6 is small; default 0)");
 CLI_OPTION(cli_opt_skip_bad, "skip-bad", 0, CLI_FLAG, NULL, skip_bad, NULL,
@@ -158,9 +158,13 @@ static int store_name(cli_job *job, const cli_option *option, const char *value,
 static int store_number(cli_job *job, const cli_option *option, const char *value, void *at) {
   char *end;
   double number = strtod(value, &end);
-  bool positive = option->kind == CLI_POSITIVE;
-  if (end == value || *end != 0 || (positive && !(number > 0 && number < INFINITY)))
-    return cli_misuse(job, "--%s must be a number%s, got \"%s\"", option->name, positive ? " > 0" : "",
+  bool positive = option->kind == CLI_POSITIVE, any = option->kind == CLI_NUMBER;
+  bool fits = any ? !isnan(number) : number < INFINITY && (positive ? number > 0 : number >= 0);
+  if (end == value || *end != 0 || !fits)
+    return cli_misuse(job, "--%s must be a number%s, got \"%s\"", option->name,
+                      any        ? ""
+                      : positive ? " > 0"
+                                 : " >= 0",
                       value);
   if (positive)
     *(double *)at = number;
@@ -192,6 +196,7 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
     *(const char **)at = value;
     return CLI_OK;
   case CLI_POSITIVE:
+  case CLI_AT_LEAST_0:
   case CLI_NUMBER: return store_number(job, option, value, at);
   case CLI_COUNT:
   case CLI_POSITIVE_COUNT: return store_count(job, option, value, at);

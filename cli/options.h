@@ -38,12 +38,13 @@ typedef struct cli_options {
 typedef enum cli_value_kind {
   CLI_FLAG,
   CLI_TEXT,
-  CLI_PATH,    /* an input file */
-  CLI_WRITTEN, /* an output file */
-  CLI_NAME,    /* one of the names, as a string */
-  CLI_CHOICE,  /* one of the names, as its index */
-  CLI_POSITIVE,
-  CLI_NUMBER, /* any number; the job checks its range */
+  CLI_PATH,       /* an input file */
+  CLI_WRITTEN,    /* an output file */
+  CLI_NAME,       /* one of the names, as a string */
+  CLI_CHOICE,     /* one of the names, as its index */
+  CLI_POSITIVE,   /* > 0 and finite */
+  CLI_AT_LEAST_0, /* >= 0 and finite */
+  CLI_NUMBER,     /* any number; the job checks its range */
   CLI_COUNT,
   CLI_POSITIVE_COUNT
 } cli_value_kind;

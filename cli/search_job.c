@@ -10,6 +10,15 @@ const char *cli_value_word(cpb_metric metric) {
   return metric == CPB_IP ? "product" : metric == CPB_COSINE ? "cosine" : "distance";
 }
 
+int cli_check_radius(const cli_job *job, cpb_metric metric) {
+  double radius = job->options.radius.value;
+  if (metric == CPB_L2 && radius < 0)
+    return cli_misuse(job, "--radius must be a number >= 0, got %g", radius);
+  if (metric == CPB_COSINE && fabs(radius) > 1)
+    return cli_misuse(job, "--radius is the least cosine, -1 .. 1, got %g", radius);
+  return CLI_OK;
+}
+
 int cli_search_open(cli_search_job *search, const cli_job *job) {
   const char *base = job->operands[0], *queries = job->operands[1];
   *search = (cli_search_job){.job = job, .metric = (cpb_metric)job->options.metric.at};

@@ -12,6 +12,9 @@ typedef struct cli_search_job {
   double limit; /* .. all rows within this */
 } cli_search_job;
 
+/* The radius must be possible for the metric. */
+int cli_check_radius(const cli_job *job, cpb_metric metric);
+
 /* Opens both files and reads the queries into memory. Close it in any case. */
 int cli_search_open(cli_search_job *search, const cli_job *job);
 void cli_search_close(cli_search_job *search);

@@ -205,7 +205,7 @@ class Index(_core.Index):
 
     def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
                progress: Any = None) -> Neighbors:
-        """The k nearest rows of every query; if there are fewer, ids are -1 and distances NaN.
+        """The k nearest rows of every query; where `only` leaves fewer, ids are -1 and distances NaN.
 
         only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id, which must not
               use the index; for each query its own: a list of ids per query, or a mask with a row per query

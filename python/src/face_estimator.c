@@ -79,17 +79,17 @@ static PyObject *answer_of(const cpb_hit *hits, size_t rows, size_t k, const cpb
 }
 
 /* v: threads, progress */
-static PyObject *search_rows(const cpb_estimator *estimator, cpb_view queries, const cpb_estimator_options *o,
-                             PyObject **v) {
+static PyObject *search_rows(PyObject *self, cpb_view queries, const cpb_estimator_options *o, PyObject **v) {
+  const face_object *of = (const face_object *)self;
   cpb_estimator_report report = {.size = sizeof report};
-  cpb_hit *hits = face_hits_room(queries.rows, o->k);
+  cpb_hit *hits = face_hits_room(queries.rows, o->k, of->n);
   face_run run;
   PyObject *result = NULL;
   if (hits != NULL && face_run_begin(&run, v[0], v[1]) == 0) {
     cpb_error error;
     cpb_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = cpb_estimator_search(estimator, queries, o, hits, &report, run.how, &error);
+    status = cpb_estimator_search(held(self), queries, o, hits, &report, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
     result = status == CPB_OK ? answer_of(hits, queries.rows, o->k, &report) : face_fail(status, &error);
@@ -117,7 +117,7 @@ static PyObject *estimator_search(FACE_CALL) {
   cpb_store store;
   if (reads) store = cpb_store_from_view(base.view);
   options.rows = reads ? &store : NULL;
-  PyObject *result = search_rows(held(self), queries.view, &options, values + 6);
+  PyObject *result = search_rows(self, queries.view, &options, values + 6);
   face_rows_drop(&queries);
   if (reads) face_rows_drop(&base);
   return result;

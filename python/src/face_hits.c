@@ -1,6 +1,7 @@
 #include "face_hits.h"
 
-cpb_hit *face_hits_room(size_t n, size_t k) {
+cpb_hit *face_hits_room(size_t n, size_t k, size_t most) {
+  if (k > most) k = most;
   cpb_hit *hits = k != 0 && n > (size_t)PY_SSIZE_T_MAX / sizeof *hits / k
                       ? NULL
                       : PyMem_Malloc((n * k + 1) * sizeof *hits);

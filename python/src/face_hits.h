@@ -4,8 +4,9 @@
 
 #include "face.h"
 
-/* Room for n x k hits, PyMem_Free takes it back; NULL with MemoryError. */
-cpb_hit *face_hits_room(size_t n, size_t k);
+/* Room for n x k hits, PyMem_Free takes it back; NULL with MemoryError. most: how many there are, as the library refuses a
+ * larger k. */
+cpb_hit *face_hits_room(size_t n, size_t k, size_t most);
 
 /* n x k hits as (distances, ids): the two arrays of `out`, or with NULL new ones. */
 PyObject *face_hits_split(const cpb_hit *hits, size_t n, size_t k, PyObject *out);

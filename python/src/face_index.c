@@ -300,13 +300,23 @@ static PyObject *drop_filter(filtering *f, PyObject *result) {
 
 /* ---- searches */
 
+enum {
+  MANY = 4096
+}; /* results per query, for which memory is not taken before it is known that there are so many */
+
 /* values: queries, k, bitmap, ids, offsets, allow, threads, progress, out */
 static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filtering *f, PyObject **values) {
   face_run run;
   cpb_error error;
-  cpb_status status;
+  cpb_status status = CPB_OK;
   PyObject *result = NULL;
-  cpb_hit *hits = face_hits_room(queries.rows, k);
+  if (k > MANY) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = cpb_index_check_k(held(self), k, &error);
+    Py_END_ALLOW_THREADS;
+  }
+  if (status != CPB_OK) return face_fail(status, &error);
+  cpb_hit *hits = face_hits_room(queries.rows, k, k);
   if (hits == NULL) return NULL;
   if (face_run_begin(&run, values[6], values[7]) == 0) {
     Py_BEGIN_ALLOW_THREADS;

@@ -463,7 +463,7 @@ static void lists_free(hit_lists *l) {
 
 static int lists_take(hit_lists *l, const int64_t *lims, const int64_t *ids, const double *values, size_t k) {
   size_t total = (size_t)lims[l->n];
-  l->hits = face_hits_room(1, total + k + 1);
+  l->hits = face_hits_room(1, total + k + 1, SIZE_MAX);
   l->lists = PyMem_Calloc(l->n + 1, sizeof *l->lists);
   l->counts = PyMem_Calloc(l->n + 1, sizeof *l->counts);
   if (l->hits == NULL || l->lists == NULL || l->counts == NULL) return PyErr_NoMemory(), -1;

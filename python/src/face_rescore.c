@@ -51,7 +51,7 @@ static PyObject *answer(const cpb_map *map, cpb_view queries, const uint64_t *id
   cpb_status status = CPB_OK;
   PyObject *result = NULL;
   cpb_transform *sphere = NULL;
-  cpb_hit *hits = face_hits_room(queries.rows, options->k);
+  cpb_hit *hits = face_hits_room(queries.rows, options->k, count);
   if (hits == NULL) return NULL;
   if (face_out_take(&needed, NULL, "needed", CPB_I64, 1, queries.rows, FACE_ONE_ROW) == 0) {
     if (face_run_begin(&run, values[THREADS], values[PROGRESS]) == 0) {

@@ -31,7 +31,7 @@ static cpb_status knn_call(cpb_view base, cpb_view queries, size_t k, int metric
 
 static PyObject *knn_of(cpb_view base, cpb_view queries, size_t k, int metric, PyObject **values) {
   face_run run;
-  cpb_hit *hits = face_hits_room(queries.rows, k);
+  cpb_hit *hits = face_hits_room(queries.rows, k, base.rows);
   if (hits == NULL) return NULL;
   cpb_error error;
   cpb_status status = CPB_OK;
@@ -83,7 +83,7 @@ static int candidates_of(PyObject *object, size_t rows, cpb_hit **hits, size_t *
   Py_buffer buffer;
   const uint64_t *ids = face_candidates(object, rows, count, &buffer);
   if (ids == NULL) return -1;
-  *hits = face_hits_room(rows, *count);
+  *hits = face_hits_room(rows, *count, *count);
   for (size_t i = 0; *hits != NULL && i < rows * *count; i++) (*hits)[i] = (cpb_hit){ids[i], 0};
   PyBuffer_Release(&buffer);
   return *hits != NULL ? 0 : -1;
@@ -107,7 +107,7 @@ static PyObject *rerank_of(const cpb_map *map, cpb_view base, cpb_view queries, 
   if (face_size(values[3], "k", &k) < 0 || candidates_of(values[2], queries.rows, &candidates, &count) < 0)
     return NULL;
   PyObject *result = NULL;
-  if ((hits = face_hits_room(queries.rows, k)) != NULL && face_run_begin(&run, values[5], NULL) == 0) {
+  if ((hits = face_hits_room(queries.rows, k, count)) != NULL && face_run_begin(&run, values[5], NULL) == 0) {
     cpb_error error;
     cpb_status status;
     Py_BEGIN_ALLOW_THREADS;

@@ -171,6 +171,24 @@ def test_each_query_has_its_filter(rng):
             index.search(queries, 4, only=wrong)
 
 
+def test_a_query_beside_the_grid_of_bytes():
+    base = np.zeros((2, 32), np.uint8)
+    base[1, 0] = 2
+    found = capball.Index(base, metric="ip").search(np.full((1, 32), 1e-15), 2)
+    assert found.ids.tolist() == [[1, 0]] and found.distances.tolist() == [[2e-15, 0]]
+
+
+@pytest.mark.parametrize("k", [21, 2**40])
+def test_more_neighbours_than_rows(rng, k):
+    base = rng.normal(size=(20, 40)).astype(np.float32)
+    sketch = capball.Sketch.fit(base, 64)
+    codes = sketch.encode(base)
+    for ask in (lambda: capball.Index(base).search(base[:2], k), lambda: capball.knn(base, base[:2], k),
+                lambda: sketch.search(codes, base[:2], k), lambda: capball.rerank(base, base[:2], np.zeros((2, 20), int), k)):
+        with pytest.raises(capball.InvalidValue, match=f"{k} neighbours asked for, more than the number of "):
+            ask()
+
+
 def test_a_damaged_file_is_found(rng, tmp_path):
     index = capball.Index(40)
     index.add(rng.normal(size=(3000, 40)).astype(np.float32))

@@ -122,6 +122,14 @@ cpb_status cpb_fail_memory(cpb_error *error, const char *what, ...) {
   return cpb_fail(error, CPB_WHY_MEMORY, "", "no memory for %s", said);
 }
 
+cpb_status cpb_check_k(size_t k, uint64_t count, const char *argument, const char *things, cpb_error *error) {
+  if (k == 0) return cpb_fail_count(error, "k", k, "k must be at least 1");
+  if (k <= count) return CPB_OK;
+  return cpb_fail(error, CPB_WHY_NEIGHBOURS, argument,
+                  "%zu neighbour%s asked for, more than the number of %s, %" PRIu64, k, k == 1 ? "" : "s",
+                  things, count);
+}
+
 cpb_status cpb_check_scale(double s, cpb_error *error) {
   if (s > 0 && s < INFINITY) return CPB_OK;
   return cpb_fail_domain(error, "s", s, "scale s must be > 0 and finite");

@@ -51,6 +51,10 @@ cpb_status cpb_fail_no_columns(cpb_error *error, const char *argument);
 /* "no memory for 7 rows" */
 cpb_status cpb_fail_memory(cpb_error *error, const char *what, ...) __attribute__((format(printf, 2, 3)));
 
+/* EINVAL unless 1 <= k <= count, of things of which k are to be found: "25 neighbours asked for, more than the number of
+ * rows, 20". Called before memory for k is taken. */
+cpb_status cpb_check_k(size_t k, uint64_t count, const char *argument, const char *things, cpb_error *error);
+
 /* EINVAL unless 0 < s < inf. */
 cpb_status cpb_check_scale(double s, cpb_error *error);
 

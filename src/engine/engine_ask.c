@@ -166,9 +166,8 @@ cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform 
   cpb_status status = cpb_sized_take(&o, sizeof o, options, "cpb_wrap_options", error);
   if (status != CPB_OK) return status;
   size_t count = o.candidates < base.rows ? o.candidates : base.rows;
-  if (o.k == 0 || o.k > count)
-    return cpb_fail_count(error, "k", o.k, "k must be at least 1 and at most the %zu candidates", count);
-  status = cpb_check_view(base, "base", transform->options.d, error);
+  status = cpb_check_k(o.k, count, "k", "candidates", error);
+  if (status == CPB_OK) status = cpb_check_view(base, "base", transform->options.d, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", base.cols, error);
   if (status == CPB_OK) status = check_balls(transform, o.radius, o.twice, error);
   if (status != CPB_OK) return status;

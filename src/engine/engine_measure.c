@@ -436,9 +436,7 @@ static bool check_counts(survey *s) {
     return cpb_fail_count(s->of.error, "queries", 0,
                           "at least 1 query is wanted: give some, or 4 rows or more") == CPB_OK;
   if (s->candidates > s->of.base.rows) s->candidates = s->of.base.rows;
-  return (s->k > 0 && s->k <= s->candidates) ||
-         cpb_fail_count(s->of.error, "k", s->k, "k must be at least 1 and at most the %zu candidates",
-                        s->candidates) == CPB_OK;
+  return cpb_check_k(s->k, s->candidates, "k", "candidates", s->of.error) == CPB_OK;
 }
 
 static bool run(measuring *m, cpb_view base, cpb_view queries) {

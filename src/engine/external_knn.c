@@ -103,9 +103,8 @@ static cpb_status check(const cpb_map *map, const cpb_external *index, cpb_view 
   if (status != CPB_OK) return status;
   if (index == NULL || index->search == NULL || index->row == NULL)
     return cpb_fail(error, CPB_WHY_MISSING, "index", "an index needs its callbacks search and row");
-  if (k == 0 || k > index->rows)
-    return cpb_fail_count(error, "k", k, "k must be 1 .. %llu, the rows of the index",
-                          (unsigned long long)index->rows);
+  status = cpb_check_k(k, index->rows, "k", "rows of the index", error);
+  if (status != CPB_OK) return status;
   if (!(options->radius >= 0) || isinf(options->radius))
     return cpb_fail_domain(error, "radius", options->radius, "the radius must be >= 0 and finite");
   if (!(index->row_error >= 0) || !(index->score_error >= 0))

@@ -118,10 +118,10 @@ static cpb_status feed_base(const cpb_map *map, cpb_search *search, cpb_source *
 
 static cpb_status find_median(cpb_search *search, size_t queries, size_t k, double *radius,
                               cpb_error *error) {
-  uint64_t rows = cpb_search_rows(search);
-  if (rows < k) return cpb_fail_count(error, "k", rows, "%zu neighbours need a base of as many rows", k);
+  cpb_status status = cpb_check_k(k, cpb_search_rows(search), "k", "rows of the base", error);
+  if (status != CPB_OK) return status;
   double *all = malloc(queries * sizeof *all);
-  cpb_status status = all == NULL ? cpb_fail_memory(error, "%zu distances", queries) : CPB_OK;
+  if (all == NULL) status = cpb_fail_memory(error, "%zu distances", queries);
   for (size_t i = 0; i < queries && status == CPB_OK; i++) {
     const cpb_hit *hits;
     size_t count;
@@ -131,6 +131,22 @@ static cpb_status find_median(cpb_search *search, size_t queries, size_t k, doub
   if (status == CPB_OK) *radius = cpb_median(all, queries);
   free(all);
   return status;
+}
+
+/* k is checked before a search takes memory for it: a base that does not say how many rows it has is read into memory if many
+ * are wanted. */
+static cpb_status check_base(cpb_source **base, cpb_source *memory, size_t k, const cpb_exec *exec,
+                             cpb_error *error) {
+  enum { MANY = 256 };
+  bool unknown = (*base)->rows == CPB_ROWS_UNKNOWN;
+  if (unknown && k <= MANY) return CPB_OK;
+  if (unknown) {
+    cpb_status status = cpb_source_hold(*base, &memory->view, exec, error);
+    if (status != CPB_OK) return status;
+    *memory = cpb_source_from_view(memory->view);
+    *base = memory;
+  }
+  return cpb_check_k(k, (*base)->rows, "k", "rows of the base", error);
 }
 
 cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *base, size_t k, double *radius,
@@ -152,8 +168,11 @@ cpb_status cpb_radius_fit(const cpb_map *map, cpb_source *queries, cpb_source *b
     status = cpb_fail(error, CPB_WHY_NO_ROWS, "sample", "a usual radius needs at least one query");
   else if (status != CPB_OK)
     status = cpb_fail_again(error, &why);
+  cpb_source memory = {.size = sizeof memory};
+  if (status == CPB_OK) status = check_base(&base, &memory, k, exec, error);
   if (status == CPB_OK) status = start_search(map, asking.facts.sample, k, &search, error);
   if (status == CPB_OK) status = feed_base(map, search, base, CPB_EXEC_PART(exec, 0.1, 1), error);
+  cpb_free((void *)(uintptr_t)memory.view.data);
   if (status == CPB_OK) status = find_median(search, count, k, radius, error);
   cpb_statistics_free(asking.statistics);
   cpb_search_free(search);

@@ -505,9 +505,8 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
         error, CPB_WHY_DTYPE_IN, "embedded",
         "embedded rows are %s, which cannot be points of the sphere: their coordinates are in [-1,1]",
         cpb_dtype_name(r->store->dtype));
-  if (r->k == 0 || r->k > r->C)
-    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours wanted of %zu candidates per query", r->k,
-                    r->C);
+  status = cpb_check_k(r->k, r->C, "k", "candidates of a query", error);
+  if (status != CPB_OK) return status;
   if (r->o.scores.data != NULL && (r->o.scores.rows != r->n || r->o.scores.cols != r->C))
     return cpb_fail(error, CPB_WHY_ROWS, "scores", "there are %zu x %zu scores for %zu x %zu candidates",
                     r->o.scores.rows, r->o.scores.cols, r->n, r->C);

@@ -156,18 +156,24 @@ static cpb_status open_target(cpb_whole *whole, cpb_error *error) {
   whole->target = regular ? follow_links(whole->path) : join("", 0, whole->path);
   if (whole->target == NULL) return cpb_file_fail_errno(error, whole->path, "follow the link");
   if (regular) return open_temporary(whole, exists ? &status : NULL, error);
-  whole->stream = !S_ISDIR(status.st_mode);
   whole->fd = whole->stream ? open(whole->target, O_WRONLY | O_CLOEXEC) : -1;
   if (whole->fd >= 0) return CPB_OK;
   if (!whole->stream) errno = EISDIR;
   return cpb_file_fail_errno(error, whole->path, whole->stream ? "open" : "write");
 }
 
+void cpb_whole_look(const char *path, cpb_whole *whole) {
+  struct stat status;
+  bool printed = strcmp(path, "-") == 0;
+  *whole =
+      (cpb_whole){.path = printed ? "standard output" : path, .fd = printed ? STDOUT_FILENO : -1, .kept = -1};
+  whole->stream =
+      printed || (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
 cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error) {
-  *whole = (cpb_whole){.path = path, .fd = -1, .kept = -1};
-  if (strcmp(path, "-") != 0) return open_target(whole, error);
-  *whole = (cpb_whole){.path = "standard output", .fd = STDOUT_FILENO, .kept = -1, .stream = true};
-  return CPB_OK;
+  cpb_whole_look(path, whole);
+  return whole->fd >= 0 ? CPB_OK : open_target(whole, error);
 }
 
 /* offset: NULL at the current position. */

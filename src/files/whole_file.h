@@ -23,6 +23,9 @@ typedef struct cpb_whole {
   struct stat seen; /* of kept, when it was opened */
 } cpb_whole;
 
+/* Sets path and stream without opening anything: to open a pipe waits until a program reads from it. */
+void cpb_whole_look(const char *path, cpb_whole *whole);
+
 /* A symbolic link stays a link: the file it refers to is replaced. An existing file keeps its permissions; one that is
  * not writable is not replaced. */
 cpb_status cpb_whole_open(const char *path, cpb_whole *whole, cpb_error *error);

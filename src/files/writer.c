@@ -129,9 +129,10 @@ static bool open_file(cpb_writer *writer, const char *path, const char *format) 
   if (cpb_unpacked_length(writer->file) < strlen(writer->file))
     return cpb_refuse(&writer->of, CPB_WHY_PACKED_OUT,
                       "compressed files can only be read; write to a pipe and compress its output");
-  if (!check_dtype(writer) || cpb_whole_open(writer->file, &writer->whole, error) != CPB_OK) return false;
+  cpb_whole_look(writer->file, &writer->whole);
   writer->of.path = writer->whole.path;
-  return (!writer->whole.stream || check_stream(writer)) && begin_seal(writer) &&
+  return check_dtype(writer) && (!writer->whole.stream || check_stream(writer)) &&
+         cpb_whole_open(writer->file, &writer->whole, error) == CPB_OK && begin_seal(writer) &&
          (writer->format->begin == NULL || writer->format->begin(writer));
 }
 

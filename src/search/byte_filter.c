@@ -143,13 +143,21 @@ static void find_center(cpb_byte_filter *filter, trial *t) {
 
 /* ---- queries ---- */
 
+/* The grain of a query; inf: every row is measured, and the numbers of the query are taken as 0. Products with rows of
+ * bytes are not scaled, and those of the longest queries would leave the range of single precision. */
+static inline double grain_of(const cpb_byte_filter *filter, const cpb_query_scale *query_scale) {
+  bool in_range = filter->kind == CPB_BYTE_FILTER_FLOATS || query_scale->length < 0x1p60 * query_scale->unit;
+  return in_range ? query_scale->grain : INFINITY;
+}
+
 /* Component k of q', with the centre of the queries. */
 static inline double query_number(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
                                   size_t query, size_t k) {
   const double *q = queries->q + query * filter->float_filter->d;
   const cpb_query_scale *query_scale = &queries->query_scale[query];
+  if (isinf(grain_of(filter, query_scale))) return 0;
   if (filter->kind != CPB_BYTE_FILTER_FLOATS) return q[k];
-  return query_scale->grain < INFINITY ? cpb_float_filter_number(filter->float_filter, q, query_scale, k) : 0;
+  return cpb_float_filter_number(filter->float_filter, q, query_scale, k);
 }
 
 /* p, and the sizes of both centres. */
@@ -171,7 +179,9 @@ static void find_opposite(cpb_byte_filter *filter, const cpb_byte_filter_queries
   filter->product = product;
 }
 
-static bool is_byte(double y) { return y >= -MIDDLE && y < MIDDLE && y == rint(y); }
+/* Whether a number of a query is the one that its code stands for, where the step is 1: z - opposite alone does not tell, as
+ * a small z is lost in it. */
+static bool is_on_grid(double z, double opposite) { return z == opposite + code_of(z - opposite); }
 
 static size_t queries_in(const cpb_byte_filter_queries *queries, size_t panel) {
   size_t left = queries->n - panel * COLS;
@@ -187,10 +197,10 @@ double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter
   bool whole = filter->kind != CPB_BYTE_FILTER_FLOATS;
   for (size_t slot = first; slot < first + count; slot++)
     for (size_t k = 0; k < filter->float_filter->d; k++) {
-      double y = query_number(filter, queries, queries->order[slot], k) - filter->opposite[k];
-      reach = cpb_larger(reach, fabs(y));
+      double z = query_number(filter, queries, queries->order[slot], k);
+      reach = cpb_larger(reach, fabs(z - filter->opposite[k]));
       largest = cpb_larger(largest, fabs(filter->opposite[k]));
-      whole = whole && is_byte(y);
+      whole = whole && is_on_grid(z, filter->opposite[k]);
     }
   if (whole) return 1;
   if (filter->float_filter->metric == CPB_IP) reach = fmax(reach, largest / 64);
@@ -200,6 +210,8 @@ double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter
 /* Puts a query on the grid of its panel; it occupies every fourth byte of a line. */
 static void grid_query(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t query,
                        cpb_byte_filter_panel *panel, size_t j, uint8_t *codes) {
+  double grain = grain_of(filter, &queries->query_scale[query]);
+  bool exact = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && !isinf(grain);
   double square = 0, rest2 = 0, length2 = 0, size2 = 0, constant = 0;
   for (size_t k = 0; k < filter->float_filter->d; k++) {
     double z = query_number(filter, queries, query, k), y = z - filter->opposite[k];
@@ -210,15 +222,16 @@ static void grid_query(const cpb_byte_filter *filter, const cpb_byte_filter_quer
     length2 += y * y;
     size2 += z * z;
     constant += (double)filter->center[k] * z;
+    exact = exact && is_on_grid(z, filter->opposite[k]);
   }
-  double length = sqrt(length2), size = sqrt(size2), grain = queries->query_scale[query].grain;
+  double length = sqrt(length2), size = sqrt(size2);
   bool products = filter->float_filter->metric == CPB_IP;
   panel->square[j] = panel->step * panel->step * square;
   panel->rest[j] =
       sqrt(rest2) * (1 + 1e-11) + 1e-15 * (size + length + filter->opposite_size) + (products ? 0 : grain);
   panel->length[j] = length * (1 + 1e-11) + 0x1p-13 * size;
   panel->constant[j] = constant;
-  panel->exact[j] = filter->kind != CPB_BYTE_FILTER_FLOATS && panel->step == 1 && rest2 == 0;
+  panel->exact[j] = exact;
   panel->loose[j] = 1e-11 * filter->center_size * size + (products ? grain : 0);
   panel->query_scale[j] = filter->kind == CPB_BYTE_FILTER_FLOATS
                               ? queries->query_scale[query]

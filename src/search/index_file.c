@@ -53,7 +53,54 @@ static bool read_mapped(const cpb_index_file *file, const void *mapped, void *by
   return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
 }
 
+/* ---- checksums ---- */
+
+/* Read into memory, since the mapping of a damaged file may end in SIGBUS. */
+static cpb_status read_sums(const cpb_index_file *file, const cpb_index_layout *l, cpb_page_sum **sums,
+                            cpb_error *error) {
+  size_t bytes = (cpb_index_layout_segments(l) + 1) * sizeof **sums;
+  *sums = malloc(bytes);
+  if (*sums == NULL) return cpb_fail_memory(error, "checksums");
+  cpb_status status = cpb_read_all(file->fd, file->path, l->sums_at, *sums, bytes, error);
+  if (status != CPB_OK || cpb_checksum(*sums, bytes) == l->sums_checksum) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
+                       "its checksums from byte %llu on are damaged: the file is damaged",
+                       (unsigned long long)l->sums_at);
+}
+
+static cpb_status check_part(const cpb_index *index, const cpb_index_file *file, const cpb_index_layout *l,
+                             size_t part, const cpb_page_sum *wanted, cpb_error *error) {
+  cpb_page_sum sum;
+  cpb_file_part of = cpb_index_layout_part(index, l, part);
+  cpb_status status = cpb_page_sum_of(file->fd, file->path, of, &sum, error);
+  if (status != CPB_OK || memcmp(&sum, wanted, sizeof sum) == 0) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
+                       "bytes %llu to %llu do not match their checksum: the file is damaged",
+                       (unsigned long long)of.begin, (unsigned long long)of.end - 1);
+}
+
+/* `index`: with the options of the file's. */
+static cpb_status check_parts(const cpb_index *index, const cpb_index_file *file, const cpb_index_layout *l,
+                              const cpb_exec *exec, cpb_error *error) {
+  size_t parts = cpb_index_layout_segments(l) + 1;
+  cpb_page_sum *sums = NULL;
+  cpb_status status = read_sums(file, l, &sums, error);
+  for (size_t part = 0; status == CPB_OK && part < parts; part++) {
+    status = check_part(index, file, l, part, &sums[part], error);
+    if (status == CPB_OK) status = cpb_exec_tell(exec, (double)(part + 1) / (double)parts, error);
+  }
+  free(sums);
+  return status;
+}
+
 /* ---- opening ---- */
+
+static cpb_status fail_id(const cpb_index_layout *l, const cpb_index_file *file, size_t slot,
+                          cpb_error *error) {
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
+                       "the id at byte %llu is too large or occurs twice: the file is damaged",
+                       (unsigned long long)l->ids_at + 8 * slot);
+}
 
 /* Ids in no order are checked here, as they are entered into a hash table. */
 static cpb_status enter_ids(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file,
@@ -63,7 +110,7 @@ static cpb_status enter_ids(cpb_index *index, const cpb_index_layout *l, const c
     return cpb_fail_memory(error, "%llu ids", (unsigned long long)l->slots);
   for (size_t slot = 0; slot < l->slots; slot++) {
     if (ids[slot] >= l->next_id || cpb_id_map_find(map, ids[slot], index->gone) != CPB_NO_SLOT)
-      return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id occurs twice or is too large");
+      return fail_id(l, file, slot, error);
     cpb_id_map_add(map, ids[slot]);
   }
   return CPB_OK;
@@ -75,7 +122,7 @@ static cpb_status take_ids(cpb_index *index, const cpb_index_layout *l, const cp
   if (l->ids_kind == CPB_IDS_ANY) return enter_ids(index, l, file, ids, error);
   bool stored = l->ids_kind == CPB_IDS_RISING && l->slots > 0;
   if (l->slots > 0 && (stored ? ids[l->slots - 1] : l->slots - 1) >= l->next_id)
-    return cpb_file_fail(error, CPB_WHY_ROW_TWICE, file->path, "an id is too large");
+    return fail_id(l, file, l->slots - 1, error);
   cpb_id_map_borrow(&index->ids, stored ? ids : NULL, l->slots);
   return CPB_OK;
 }
@@ -140,7 +187,10 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
   if (status == CPB_OK) status = take_ids(*made, &l, file, error);
-  return status == CPB_OK ? cpb_log_replay(*made, file, size, error) : status;
+  if (status == CPB_OK) status = cpb_log_replay(*made, file, size, error);
+  if (status != CPB_EFORMAT) return status;
+  cpb_status cause = check_parts(*made, file, &l, NULL, error);
+  return cause == CPB_OK ? status : cause;
 }
 
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
@@ -198,7 +248,7 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   if (status != CPB_OK) return status;
   cpb_index_file *file = new_file(path, writable, -1);
   if (file == NULL) return cpb_fail_memory(error, "an index");
-  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK); /* not waiting for a pipe */
   if (file->fd < 0)
     status = cpb_file_fail_errno(error, path, "open");
   else if (writable)
@@ -210,49 +260,13 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
 
 /* ---- checking ---- */
 
-/* Read into memory, since the mapping of a damaged file may end in SIGBUS. */
-static cpb_status read_sums(const cpb_index_file *file, const cpb_index_layout *l, cpb_page_sum **sums,
-                            cpb_error *error) {
-  size_t bytes = (cpb_index_layout_segments(l) + 1) * sizeof **sums;
-  *sums = malloc(bytes);
-  if (*sums == NULL) return cpb_fail_memory(error, "checksums");
-  cpb_status status = cpb_read_all(file->fd, file->path, l->sums_at, *sums, bytes, error);
-  if (status != CPB_OK || cpb_checksum(*sums, bytes) == l->sums_checksum) return status;
-  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path, "its checksums are damaged");
-}
-
-static cpb_status check_part(const cpb_index *index, const cpb_index_layout *l, size_t part,
-                             const cpb_page_sum *wanted, cpb_error *error) {
-  const cpb_index_file *file = index->file;
-  cpb_page_sum sum;
-  cpb_file_part of = cpb_index_layout_part(index, l, part);
-  cpb_status status = cpb_page_sum_of(file->fd, file->path, of, &sum, error);
-  if (status != CPB_OK || memcmp(&sum, wanted, sizeof sum) == 0) return status;
-  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
-                       "bytes %llu to %llu do not match their checksum: the file is damaged",
-                       (unsigned long long)of.begin, (unsigned long long)of.end - 1);
-}
-
-static cpb_status check_parts(const cpb_index *index, const cpb_index_layout *l, const cpb_exec *exec,
-                              cpb_error *error) {
-  size_t parts = cpb_index_layout_segments(l) + 1;
-  cpb_page_sum *sums = NULL;
-  cpb_status status = read_sums(index->file, l, &sums, error);
-  for (size_t part = 0; status == CPB_OK && part < parts; part++) {
-    status = check_part(index, l, part, &sums[part], error);
-    if (status == CPB_OK) status = cpb_exec_tell(exec, (double)(part + 1) / (double)parts, error);
-  }
-  free(sums);
-  return status;
-}
-
 static cpb_status check_snapshot(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *described = NULL;
   cpb_index_layout l = {0};
   uint64_t size;
   cpb_status status = read_head(index->file, &described, &l, &size, error);
   cpb_index_free(described);
-  return status == CPB_OK ? check_parts(index, &l, exec, error) : status;
+  return status == CPB_OK ? check_parts(index, index->file, &l, exec, error) : status;
 }
 
 cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error) {

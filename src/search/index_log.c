@@ -111,13 +111,19 @@ static bool is_whole(const record *r, const char *payload, size_t row_bytes) {
   return checksum == r->checksum;
 }
 
-static cpb_status apply(cpb_index *index, const record *r, const char *payload, cpb_error *error) {
+/* Every record was applied once before it was written: one that cannot be applied shows damage. */
+static cpb_status apply(cpb_index *index, const cpb_index_file *file, const record *r, const char *payload,
+                        cpb_error *error) {
   cpb_index_change change = {.kind = (cpb_change_kind)r->kind, .count = r->count};
   if (r->has_ids != 0) change.ids = (const uint64_t *)(const void *)payload;
   if (r->kind != CPB_CHANGE_REMOVE)
     change.rows = cpb_rows(payload + (r->has_ids != 0 ? r->count * 8 : 0), index->options.dtype, r->count,
                            index->options.cols);
-  return cpb_index_apply(index, &change, NULL, error);
+  cpb_status status = cpb_index_apply(index, &change, NULL, error);
+  if (status != CPB_EINVAL && status != CPB_EROW) return status;
+  return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
+                       "the log up to byte %llu does not agree with the rows and ids: the file is damaged",
+                       (unsigned long long)file->end - 1);
 }
 
 /* A read that failed. The file may have become shorter: its writer has undone a failed write. */
@@ -152,7 +158,7 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
   char *payload;
   cpb_status status = next_record(index, file, size, &r, &payload, error);
   while (status == CPB_OK && payload != NULL) {
-    status = apply(index, &r, payload, error);
+    status = apply(index, file, &r, payload, error);
     free(payload);
     if (status == CPB_OK) status = next_record(index, file, size, &r, &payload, error);
   }

@@ -178,8 +178,8 @@ typedef struct coding {
   pthread_mutex_t lock;
   cpb_coder *idle[64];
   size_t idle_count;
-  cpb_first_fault fault;
-  atomic_bool out_of_memory;
+  cpb_first_fault fault; /* of the added rows */
+  atomic_bool out_of_memory, damaged;
 } coding;
 
 static cpb_coder *take_coder(coding *c) {
@@ -210,7 +210,10 @@ static void code_block(void *arg, size_t task) {
   int fault =
       of->rows == NULL ? 0 : cpb_coder_run(coder, c->index, of, &copy, task == 0 ? c->first_panel : 0, &row);
   if (cpb_codes_are_rows(c->index) && of->rows != of->room && !c->index->options.borrow) of->rows = NULL;
-  if (fault != 0) cpb_first_fault_meet(&c->fault, block * BLOCK + row, fault);
+  if (fault != 0 && block * BLOCK + row < c->rows.first)
+    atomic_store(&c->damaged, true);
+  else if (fault != 0)
+    cpb_first_fault_meet(&c->fault, block * BLOCK + row - c->rows.first, fault);
   if (coder != NULL) give_coder(c, coder);
 }
 
@@ -235,7 +238,7 @@ static bool prepare(cpb_index *index, const added *rows) {
   return made;
 }
 
-/* EROW counts rows from the first of the index. */
+/* EROW counts the added rows; those before them were valid when they were added. */
 static cpb_status code_from(cpb_index *index, const added *rows, size_t first, const cpb_exec *exec,
                             cpb_error *error) {
   coding c = {.index = index,
@@ -251,6 +254,9 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
   while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
   pthread_mutex_destroy(&c.lock);
   if (status == CPB_OK && atomic_load(&c.out_of_memory)) status = cpb_fail_memory(error, "codes of rows");
+  if (status == CPB_OK && atomic_load(&c.damaged))
+    status = cpb_fail(error, CPB_WHY_CHECKSUM, "index",
+                      "rows of the index have changed: its file is damaged, or the rows it borrows");
   return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
 }
 
@@ -351,12 +357,6 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   return status;
 }
 
-static cpb_status fail_from(cpb_status status, size_t before, cpb_error *error) {
-  if (status == CPB_EROW && error != NULL && error->row >= (int64_t)before)
-    return cpb_fail_later(error, (uint64_t)0 - before);
-  return status;
-}
-
 static void undo_add(cpb_index *index, size_t slots, size_t prepared, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
   index->next_id = next_id;
@@ -430,11 +430,10 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, const 
     status = cpb_fail_missing(error, "ids");
   if (status != CPB_OK) return status;
   cpb_index_lock_alone(index);
-  size_t before = index->slots;
   status = check_writable(index, error);
   if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
   cpb_index_unlock(index);
-  return fail_from(status, before, error);
+  return status;
 }
 
 cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,

@@ -250,6 +250,21 @@ static cpb_status check_question(const cpb_seek_question *asked, cpb_error *erro
   return status == CPB_OK ? cpb_check_view(queries, "queries", asked->index->options.cols, error) : status;
 }
 
+/* Called with the lock held. */
+static cpb_status check_k(const cpb_index *index, size_t k, cpb_error *error) {
+  cpb_status status = cpb_index_check_open(index, error);
+  return status == CPB_OK ? cpb_check_k(k, index->slots - index->removed, "k", "rows of the index", error)
+                          : status;
+}
+
+cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_index_lock_shared(index);
+  cpb_status status = check_k(index, k, error);
+  cpb_index_unlock(index);
+  return status;
+}
+
 static cpb_status search_locked(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {
   if (asked->filter != NULL && asked->filter->ids != NULL) return search_lists(asked, to, error);
   if (!asked->index->bytes || asked->index->slots == 0) return search_all_by_floats(asked, to, error);
@@ -266,9 +281,7 @@ static cpb_status search(cpb_seek_question *asked, const receiver *to, cpb_error
   if (asked->filter != NULL) asked->filter = &filter;
   const cpb_index *index = asked->index;
   cpb_index_lock_shared(index);
-  size_t live = index->slots - index->removed;
-  if (asked->k > live && live > 0) asked->k = live;
-  status = cpb_index_check_open(index, error);
+  status = asked->limits == NULL ? check_k(index, asked->k, error) : cpb_index_check_open(index, error);
   if (status == CPB_OK) status = search_locked(asked, to, error);
   cpb_index_unlock(index);
   if (status == CPB_OK) atomic_fetch_add(&index->shared->queries, asked->queries.rows);
@@ -278,7 +291,6 @@ static cpb_status search(cpb_seek_question *asked, const receiver *to, cpb_error
 cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                             const cpb_index_filter *filter, cpb_hit *hits, size_t *counts,
                             const cpb_exec *exec, cpb_error *error) {
-  if (k == 0) return cpb_fail_count(error, "k", k, "k must be at least 1");
   if (hits == NULL) return cpb_fail_missing(error, "hits");
   receiver to = {.hits = hits, .counts = counts, .k = k};
   cpb_seek_question asked = {.index = index, .queries = queries, .k = k, .filter = filter, .exec = exec};

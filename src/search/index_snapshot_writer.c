@@ -23,9 +23,10 @@ static cpb_status keep_own(cpb_whole *file, int own, cpb_error *error) {
 
 cpb_status cpb_snapshot_open(cpb_snapshot_writer *w, const char *path, int own, cpb_error *error) {
   cpb_status status = cpb_index_check_machine(path, error);
-  if (status == CPB_OK) status = cpb_whole_open(path, &w->file, error);
+  cpb_whole_look(path, &w->file);
   if (status == CPB_OK && w->file.stream)
     status = cpb_file_fail(error, CPB_WHY_CALL_ORDER, path, "an index can only be written to a regular file");
+  if (status == CPB_OK) status = cpb_whole_open(path, &w->file, error);
   if (status != CPB_OK) return status;
   return own >= 0 ? keep_own(&w->file, own, error) : cpb_whole_keep(&w->file, error);
 }

@@ -106,9 +106,7 @@ static cpb_status check(const ranking *r, const cpb_exec *exec, cpb_error *error
   if (status != CPB_OK) return status;
   if (r->queries.rows > 0 && (r->candidates == NULL || r->hits == NULL))
     return cpb_fail_missing(error, r->candidates == NULL ? "candidates" : "hits");
-  if (r->k == 0 || r->k > r->count)
-    return cpb_fail_count(error, "k", r->k, "k must be 1 .. the number of candidates, %zu", r->count);
-  return CPB_OK;
+  return cpb_check_k(r->k, r->count, "k", "candidates", error);
 }
 
 static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {

@@ -549,11 +549,9 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
   options.k = k;
   options.metric = metric;
   if (hits == NULL && queries.rows > 0) return cpb_fail_missing(error, "hits");
-  if (k > base.rows)
-    return cpb_fail(error, CPB_WHY_NEIGHBOURS, "k", "%zu neighbours asked of a base of %zu rows", k,
-                    base.rows);
   cpb_search *search;
-  cpb_status status = cpb_search_new(queries, &options, &search, error);
+  cpb_status status = cpb_check_k(k, base.rows, "k", "rows", error);
+  if (status == CPB_OK) status = cpb_search_new(queries, &options, &search, error);
   if (status != CPB_OK) return status;
   status = cpb_search_feed(search, base, 0, exec, error);
   if (status == CPB_OK) status = take_all(search, 0, copy_hits, hits, error);
@@ -563,15 +561,43 @@ cpb_status cpb_knn(cpb_view base, cpb_view queries, size_t k, cpb_metric metric,
 
 /* T13: exact search in a base of any size, read block by block. */
 
-enum { BATCH = 16384 }; /* queries whose answers are in memory at once */
+enum {
+  BATCH = 16384, /* queries whose answers are in memory at once */
+  MANY = 256     /* a search for more neighbours is not begun before so many rows have been seen */
+};
 
-/* Offers all rows of a source, from the first, to every query; ids and error->row (EROW) count from 0. */
-static cpb_status search_feed_source(cpb_search *search, cpb_source *base, const cpb_exec *exec,
-                                     cpb_error *error) {
-  double all = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? INFINITY : (double)base->rows;
+static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
+  if (rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "base", "the base has no rows");
+  return k == 0 ? CPB_OK : cpb_check_k(k, rows, "base", "rows", error); /* 0: limits are given */
+}
+
+/* The first k rows, or a few more, of a source that does not say how many it has; the caller frees them. */
+static cpb_status hold_rows(cpb_source *base, size_t k, cpb_view *held, cpb_error *error) {
+  size_t bytes = base->cols * cpb_dtype_size(base->dtype);
+  cpb_view block = {0};
   cpb_status status = base->rewind(base, error);
+  *held = cpb_rows(NULL, base->dtype, 0, base->cols);
+  while (status == CPB_OK && held->rows < k) {
+    status = base->next(base, &block, error);
+    if (status != CPB_OK || block.rows == 0) break;
+    size_t rows = held->rows + block.rows;
+    char *grown = rows > SIZE_MAX / (bytes + 1) ? NULL : realloc((char *)(uintptr_t)held->data, rows * bytes);
+    if (grown == NULL) return cpb_fail_memory(error, "the first %zu rows of the base", rows);
+    for (size_t i = 0; i < block.rows; i++)
+      memcpy(grown + (held->rows + i) * bytes, cpb_view_slice(block, i, 1).data, bytes);
+    *held = cpb_rows(grown, base->dtype, rows, base->cols);
+  }
+  return status == CPB_OK ? check_k(k, held->rows, error) : status;
+}
+
+/* Offers all rows of a source to every query, those held first; ids and error->row (EROW) count from 0. */
+static cpb_status search_feed_source(cpb_search *search, cpb_source *base, cpb_view held,
+                                     const cpb_exec *exec, cpb_error *error) {
+  double all = base->rows == CPB_ROWS_UNKNOWN || base->rows == 0 ? INFINITY : (double)base->rows;
+  cpb_status status =
+      held.rows > 0 ? cpb_search_feed(search, held, 0, exec, error) : base->rewind(base, error);
   cpb_view block;
-  for (uint64_t first = 0; status == CPB_OK; first += block.rows) {
+  for (uint64_t first = held.rows; status == CPB_OK; first += block.rows) {
     status = base->next(base, &block, error);
     if (status != CPB_OK || block.rows == 0) break;
     double from = fmin(1, (double)first / all), to = fmin(1, (double)(first + block.rows) / all);
@@ -584,21 +610,17 @@ static cpb_status search_feed_source(cpb_search *search, cpb_source *base, const
 
 /* ---- any number of queries ---- */
 
-static cpb_status check_k(size_t k, uint64_t rows, cpb_error *error) {
-  if (rows == 0) return cpb_fail(error, CPB_WHY_NO_ROWS, "base", "the base has no rows");
-  if (k <= rows) return CPB_OK;
-  return cpb_fail(error, CPB_WHY_NEIGHBOURS, "base",
-                  "the base has %llu rows, fewer than the %zu neighbours asked for", (unsigned long long)rows,
-                  k);
-}
-
 static cpb_status run_batch(cpb_source *base, cpb_view queries, size_t first,
                             const cpb_search_options *options, cpb_search_take *take, void *context,
                             const cpb_exec *exec, cpb_error *error) {
   cpb_search *search = NULL;
-  cpb_status status = cpb_search_new(queries, options, &search, error);
+  cpb_view held = {0};
+  cpb_status status = CPB_OK;
+  if (base->rows == CPB_ROWS_UNKNOWN && options->k > MANY) status = hold_rows(base, options->k, &held, error);
+  if (status == CPB_OK) status = cpb_search_new(queries, options, &search, error);
   if (status == CPB_EROW) status = cpb_fail_later(error, first);
-  if (status == CPB_OK) status = search_feed_source(search, base, exec, error);
+  if (status == CPB_OK) status = search_feed_source(search, base, held, exec, error);
+  free((char *)(uintptr_t)held.data);
   if (status == CPB_OK) status = check_k(options->k, cpb_search_rows(search), error);
   if (status == CPB_OK) status = take_all(search, first, take, context, error);
   cpb_search_free(search);

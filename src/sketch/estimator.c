@@ -591,8 +591,8 @@ static cpb_status check(const search *s) {
   if ((unsigned)o->bound > CPB_BOUND_PROBABLE) return cpb_fail_choice(s->error, "bound", (int)o->bound);
   cpb_status status = check_confidence(o->bound, o->confidence, s->error);
   if (status != CPB_OK) return status;
-  if (o->k == 0 || o->k > s->e->rows)
-    return cpb_fail_count(s->error, "k", o->k, "k must be 1 .. the number of codes, %zu", s->e->rows);
+  status = cpb_check_k(o->k, s->e->rows, "k", "codes", s->error);
+  if (status != CPB_OK) return status;
   if (o->candidates != 0 && o->candidates < o->k)
     return cpb_fail_count(s->error, "candidates", o->candidates, "candidates must be at least k, %zu", o->k);
   status = cpb_check_view(s->queries, "queries", s->e->sketch->options.d, s->error);

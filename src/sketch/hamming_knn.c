@@ -140,9 +140,7 @@ static cpb_status check(cpb_view codes, cpb_view queries, size_t k, const cpb_hi
   if (codes.cols == 0) return cpb_fail_no_columns(error, "codes");
   cpb_status status = cpb_check_view(codes, "codes", codes.cols, error);
   if (status == CPB_OK) status = cpb_check_view(queries, "queries", codes.cols, error);
-  if (status == CPB_OK && (k == 0 || k > codes.rows))
-    return cpb_fail_count(error, "k", k, "k must be 1 .. the number of codes, %zu", codes.rows);
-  return status;
+  return status == CPB_OK ? cpb_check_k(k, codes.rows, "k", "codes", error) : status;
 }
 
 cpb_status cpb_hamming_knn(cpb_view codes, cpb_view queries, size_t k, cpb_hit *hits, const cpb_exec *exec,

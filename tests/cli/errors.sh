@@ -39,6 +39,48 @@ refuses "a missing operand" 2 'name the output by --output FILE or as the second
 refuses "an operand too many" 2 'unexpected operand "c.csv"' capball convert points.csv b.csv c.csv
 refuses "a scale of 0" 2 '--scale must be a number > 0, got "0"' capball fit points.csv -o m.json --scale 0
 refuses "a scale that is none" 2 '--scale must be a number > 0, got "nan"' capball fit points.csv -o m.json --scale nan
+# Values that no data could make right are wrong usage, of every option of every command.
+capball index build points.csv -o points.index -q
+while read -r option value command; do
+  # shellcheck disable=SC2086
+  refuses "--$option $value" 2 "^capball [a-z ]*: --$option" capball $command "--$option=$value"
+done <<'LIST'
+nu 2 ball points.csv -o m.json
+nu 0 ball points.csv -o m.json
+nu nan ball points.csv -o m.json
+gap -1 ball points.csv -o m.json
+gap inf ball points.csv -o m.json
+ridge -1 ball points.csv -o m.json --whiten
+ridge nan fit points.csv -o m.json --whiten
+offset inf ball points.csv -o m.json --nu .5 --kernel polynomial
+degree 1001 ball points.csv -o m.json --nu .5 --kernel polynomial
+headroom .5 fit points.csv -o m.json --transform lift-cosine
+target 1 fit points.csv -o m.json --goal recall
+radius -1 range points.csv points.csv -o m.jsonl
+radius nan index range points.index points.csv
+radius -1 index range points.index points.csv
+radius inf wrap points.csv points.csv -o m.csv --engine-command x
+radius 0 query -m map.json points.csv -o m.csv
+score-error inf rescore -m map.json points.csv points.csv --embedded points.csv -o m.csv
+within -1 rescore -m map.json points.csv points.csv --embedded points.csv -o m.csv
+timeout 0 wrap points.csv points.csv -o m.csv --engine-command x
+sample 100000000000 abid points.csv
+sample 100000000000 sketch train points.csv -o m.json
+bits 12 sketch train points.csv -o m.json
+tolerance 1 sketch train points.csv -o m.json
+LIST
+rm -f points.index
+# A named pipe that nobody reads: what cannot be written to it is refused before it is opened.
+mkfifo pipe.index pipe.npy pipe.csv
+refuses "an index to a pipe" 1 'pipe.index: an index can only be written to a regular file' timeout 20 capball index build points.csv -o pipe.index
+refuses "an index from a pipe" 1 'pipe.index: this is not an index' timeout 20 capball index info pipe.index
+refuses "an index in a pipe" 1 'pipe.index: this is not an index' timeout 20 capball index add pipe.index points.csv
+refuses "a counted file to a pipe" 1 'pipe.npy: the header of npy counts the rows' timeout 20 capball convert points.csv -o pipe.npy
+cat pipe.csv >read.csv &
+check "text to a pipe" timeout 20 capball convert points.csv -o pipe.csv
+wait
+check "arrives" cmp points.csv read.csv
+rm -f pipe.index pipe.npy pipe.csv read.csv
 refuses "threads that are none" 2 '--threads must be a whole number' capball info points.csv --threads -1
 refuses "scale and goal" 2 'exclude each other' capball fit points.csv -o m.json --scale 1 --goal mean
 refuses "rows backwards" 2 '--rows must be A:B' capball convert points.csv b.csv --rows 3:1

@@ -40,7 +40,7 @@ refuses "an id that is none" 2 'is not an id' capball index remove base.index tw
 refuses "an id that is too large" 2 '"18446744073709551616" is not an id' capball index remove base.index 18446744073709551616
 refuses "a negative id" 2 '"-1" is not an id' capball index remove base.index 5 -- -1
 refuses "a command that is none" 2 'index has no command "foo"' capball index foo
-refuses "more neighbours than rows" 1 '4000 neighbours requested from an index of 2998 rows' capball index search base.index queries.csv -k 4000 -o x.csv
+refuses "more neighbours than rows" 1 'base.index: 4000 neighbours asked for, more than the number of rows of the index, 2998' capball index search base.index queries.csv -k 4000 -o x.csv
 cut -d, -f1-3 queries.csv >short.csv
 refuses "queries of other columns" 1 'short.csv has 3 columns, but base.index takes queries of 40' capball index search base.index short.csv -o x.csv
 head -c 5000 base.index >torn.index

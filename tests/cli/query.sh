@@ -152,14 +152,14 @@ refuses "a pole" 1 'under which Euclidean balls are not caps' capball query -m p
 refuses "a direction" 1 'Euclidean balls are not caps' capball query -m toward.json three.csv --point -o no.csv
 refuses "queries of another d" 1 'three.csv has 3 columns, but map.json embeds rows of 4' capball query -m map.json three.csv --point -o no.csv
 refuses "a base of another d" 1 'three.csv has 3 columns' capball query -m map.json q.csv --knn 3 --base three.csv -o no.csv
-refuses "a base that is too small" 1 'q.csv: 21 neighbours need a base of as many rows, got 20' capball query -m map.json q.csv --knn 21 --base q.csv -o no.csv
+refuses "a base that is too small" 1 'q.csv: 21 neighbours asked for, more than the number of rows of the base, 20' capball query -m map.json q.csv --knn 21 --base q.csv -o no.csv
 refuses "a query with NaN" 1 '^capball query: nan.csv: row 2 holds NaN' capball query -m map.json nan.csv --radius 1 -o no.csv
 refuses "a sample with NaN" 1 'nan.csv: row 2 holds NaN' capball query -m map.json nan.csv --knn 3 --base base.csv -o no.csv
 refuses "a base with NaN" 1 'nan.csv: row 2 holds NaN' capball query -m map.json q.csv --knn 3 --base nan.csv -o no.csv
 refuses "caps over the queries" 2 'the same file' capball query -m map.json q.csv --point -o q.csv
 refuses "thresholds over the caps" 2 'the outputs no.csv and no.csv are one file' capball query -m map.json q.csv --radius 1 -o no.csv --thresholds no.csv
 refuses "distances over the answer" 2 'the outputs no.csv and no.csv are one file' capball rescore -m map.json q.csv ids.csv --embedded y.fvecs -k 1 -o no.csv --distances no.csv
-refuses "more neighbours than candidates" 1 '10 neighbours wanted, but ids.csv has 9 candidates per query' again map.json q.csv ids.csv y.fvecs
+refuses "more neighbours than candidates" 1 'ids.csv: 10 neighbours asked for, more than the number of candidates of a query, 9' again map.json q.csv ids.csv y.fvecs
 refuses "a row twice" 1 'twice.csv: query 0 names row 2 twice' again map.json q.csv twice.csv y.fvecs -k 1
 refuses "a row outside" 1 'outside.csv: query 0 names row 400, but there are rows 0 .. 399' again map.json q.csv outside.csv y.fvecs -k 1
 refuses "a row of nothing" 1 'minus.csv: row 0 names row -1' again map.json q.csv minus.csv y.fvecs -k 1

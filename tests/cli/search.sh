@@ -47,6 +47,17 @@ check "the same answer from a pipe" cmp one.ivecs pipe.ivecs
 check "a range" capball range base.fvecs queries.csv --radius 0.5 -o one.jsonl -t 1 -q
 check "a range on three threads" capball range base.fvecs queries.csv --radius 0.5 -o three.jsonl -t 3 -q
 check "the same lines" cmp one.jsonl three.jsonl
+check "many neighbours" capball knn base.fvecs queries.csv -k 2999 -o one.ivecs
+check "many neighbours from a pipe" bash -c 'capball knn - queries.csv --format fvecs -k 2999 -o pipe.ivecs <base.fvecs'
+check "the same rows" cmp one.ivecs pipe.ivecs
+for k in 3001 1000000000; do # refused before memory is taken for them
+  refuses "$k neighbours" 1 "base.fvecs: $k neighbours asked for, more than the number of rows, 3000" capball knn base.fvecs queries.csv -k $k -o no.ivecs
+  refuses "$k neighbours, text" 1 "base.csv: $k neighbours asked for, more than the number of rows, 3000" capball knn base.csv queries.csv -k $k -o no.ivecs
+  refuses "$k neighbours, a pipe" 1 "$k neighbours asked for, more than the number of rows, 3000" \
+    bash -c "capball knn - queries.csv --format fvecs -k $k -o no.ivecs <base.fvecs"
+  refuses "$k neighbours, an engine" 1 "base.csv: $k neighbours asked for, more than the number of rows of the base, 3000" \
+    capball wrap base.csv queries.csv -k $k -o no.ivecs --engine-command 'false {base} {queries} {k} {ids}'
+done
 for metric in ip cosine; do
   check "metric $metric" capball knn base.fvecs queries.csv -k 7 --metric $metric -o one.ivecs -t 1
   check "metric $metric, a plain loop" env CPB_ISA=plain capball knn base.fvecs queries.csv -k 7 --metric $metric -o plain.ivecs

@@ -78,7 +78,7 @@ refuses "codes of other bits" 1 'codes.u8bin has 16 columns, but codes of short.
 refuses "codes that are none" 1 'points.csv has 4 columns, but codes of sketch.json have 16' capball sketch search -m sketch.json points.csv queries.csv -o x.csv
 refuses "no codes" 1 'none.u8bin has no rows' capball sketch search -m sketch.json none.u8bin queries.csv -o x.csv
 refuses "queries of another d" 1 'three.csv has 3 columns, but queries of sketch.json have 4' capball sketch search -m sketch.json codes.u8bin three.csv -o x.csv
-refuses "more neighbours than codes" 1 'has 1000 rows, fewer than the 2000' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2000 -o x.csv
+refuses "more neighbours than codes" 1 'codes.u8bin: 2000 neighbours asked for, more than the number of codes, 1000' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2000 -o x.csv
 refuses "fewer candidates than neighbours" 2 '5 candidates cannot contain 10 neighbours' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 5 --base points.csv -o x.csv
 refuses "candidates for nothing" 2 'give one of them' capball sketch search -m sketch.json codes.u8bin queries.csv --candidates 50 -o x.csv
 refuses "a base of other rows" 1 'queries.csv: there are 20 rows, but 1000 codes' capball sketch search -m sketch.json codes.u8bin queries.csv -k 2 --base queries.csv -o x.csv

@@ -424,7 +424,7 @@ static void faults_are_reported(void **state) {
   cpb_view query = cpb_rows(q, CPB_F64, 1, D);
   options.k = N + 1;
   refused(cpb_estimator_search(w.estimator, query, &options, hits, NULL, NULL, &error), &error, CPB_EINVAL,
-          "k must be 1 .. the number of codes, 100, got 101");
+          "101 neighbours asked for, more than the number of codes, 100");
   options.k = 10;
   options.candidates = 9;
   refused(cpb_estimator_search(w.estimator, query, &options, hits, NULL, NULL, &error), &error, CPB_EINVAL,

@@ -6,7 +6,6 @@
 #include "support/check.h"
 
 #include <float.h>
-#include <mpfr.h>
 #include <stdbool.h>
 
 #include "capball/advanced/feed.h"
@@ -15,8 +14,9 @@
 #include "base/rows.h"
 #include "loops/table.h"
 #include "support/big.h"
+#include "support/plain_values.h"
 
-enum { CONFIGURATIONS = 120, ROWS = 140, QUERIES = 20, COLS = 70, LANES = 16, CHUNK = 256 };
+enum { CONFIGURATIONS = 120, ROWS = 140, QUERIES = 20, COLS = 70 };
 
 static size_t configurations(void) {
   const char *times = getenv("CPB_ADVERSARY");
@@ -34,63 +34,9 @@ static problem p;
 static double memory_base[ROWS * COLS], memory_queries[QUERIES * COLS];
 static cpb_ranked ranked[QUERIES][ROWS]; /* by the plain loop, nearest first */
 
-static double value_of(double key) { return p.metric == CPB_L2 ? key : -key; }
+static double value_of(double key) { return plain_key(p.metric, key); }
 
 /* ---- the plain loop ---- */
-
-static mpfr_t lane[LANES], term, sum, length;
-
-static void loop_init(void) {
-  for (size_t j = 0; j < LANES; j++) mpfr_init2(lane[j], 53);
-  mpfr_inits2(53, term, sum, length, (mpfr_ptr)0);
-}
-
-static void loop_clear(void) {
-  for (size_t j = 0; j < LANES; j++) mpfr_clear(lane[j]);
-  mpfr_clears(term, sum, length, (mpfr_ptr)0);
-}
-
-/* sum = <x,y>, or |x-y|^2 */
-static void add_up(const double *x, const double *y, size_t d, bool squares) {
-  assert_true(d <= CHUNK);
-  for (size_t j = 0; j < LANES; j++) mpfr_set_zero(lane[j], 1);
-  for (size_t i = 0; i < d; i++) {
-    mpfr_set_d(term, x[i], MPFR_RNDN);
-    if (squares) {
-      mpfr_sub_d(term, term, y[i], MPFR_RNDN);
-      mpfr_sqr(term, term, MPFR_RNDN);
-    } else
-      mpfr_mul_d(term, term, y[i], MPFR_RNDN);
-    mpfr_add(lane[i % LANES], lane[i % LANES], term, MPFR_RNDN);
-  }
-  for (size_t width = LANES / 2; width > 0; width /= 2)
-    for (size_t j = 0; j < width; j++) mpfr_add(lane[j], lane[j], lane[j + width], MPFR_RNDN);
-  mpfr_set(sum, lane[0], MPFR_RNDN);
-}
-
-static void direction_of(const double *q, size_t d, double *unit) {
-  add_up(q, q, d, false);
-  mpfr_sqrt(length, sum, MPFR_RNDN);
-  double usual = mpfr_get_d(length, MPFR_RNDN);
-  for (size_t k = 0; k < d; k++) {
-    mpfr_set_d(term, q[k], MPFR_RNDN);
-    mpfr_div(term, term, length, MPFR_RNDN);
-    unit[k] = usual > 1e-100 && usual < 1e100 ? q[k] / usual : mpfr_get_d(term, MPFR_RNDN);
-  }
-}
-
-static double plain_value(const double *x, const double *q, size_t d) {
-  static const double zero[COLS];
-  if (p.metric == CPB_COSINE) {
-    add_up(x, zero, d, true);
-    mpfr_sqrt(length, sum, MPFR_RNDN);
-  }
-  add_up(x, q, d, p.metric == CPB_L2);
-  if (p.metric == CPB_L2) mpfr_sqrt(sum, sum, MPFR_RNDN);
-  if (p.metric == CPB_COSINE) mpfr_div(sum, sum, length, MPFR_RNDN);
-  double value = mpfr_get_d(sum, MPFR_RNDN);
-  return p.metric == CPB_COSINE ? fmax(-1, fmin(1, value)) : value;
-}
 
 static int by_key_and_id(const void *left, const void *right) {
   const cpb_ranked *a = left, *b = right;
@@ -103,9 +49,9 @@ static void rank_all(void) {
   for (size_t i = 0; i < p.queries.rows; i++) {
     double q[COLS];
     memcpy(q, p.q + i * d, d * sizeof *q);
-    if (p.metric == CPB_COSINE) direction_of(p.q + i * d, d, q);
+    if (p.metric == CPB_COSINE) plain_direction(p.q + i * d, d, q);
     for (size_t row = 0; row < p.base.rows; row++)
-      ranked[i][row] = (cpb_ranked){value_of(plain_value(p.x + row * d, q, d)), row};
+      ranked[i][row] = (cpb_ranked){plain_key(p.metric, plain_value(p.metric, p.x + row * d, q, d)), row};
     qsort(ranked[i], p.base.rows, sizeof ranked[i][0], by_key_and_id);
   }
 }
@@ -308,7 +254,6 @@ static void whole_range(void **state) {
   double worst[CPB_METRICS] = {0};
   cpb_pool *pool;
   test_status((int)cpb_pool_new(3, &pool, NULL), CPB_OK, "");
-  loop_init();
   for (size_t i = 0, n = configurations(); i < n; i++) {
     draw(&rng);
     rank_all();
@@ -317,7 +262,6 @@ static void whole_range(void **state) {
     for (size_t query = 0; query < p.queries.rows; query++)
       test_worst(&worst[p.metric], error_of(query, ranked[query][test_below(&rng, p.base.rows)]));
   }
-  loop_clear();
   cpb_pool_free(pool);
   law_holds("T13", "distances over the whole range of double", "f64", worst[CPB_L2], 8);
   law_holds("T13", "inner products, of sum |x_i q_i|, over the whole range", "f64", worst[CPB_IP], 8);
@@ -351,13 +295,11 @@ static void ends_of_the_range(void **state) {
       {CPB_COSINE, 1e-318, 1e-318}, {CPB_COSINE, 1e307, 1e307},   {CPB_COSINE, 1e-318, 1e307},
   };
   test_rng rng = {3002};
-  loop_init();
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
     fill_gauss(sets[i].metric, sets[i].of_base, sets[i].of_queries, &rng);
     rank_all();
     ask_everywhere(&rng, NULL);
   }
-  loop_clear();
 }
 
 /* Rows and queries scaled by a power of two have the same answers, scaled. */

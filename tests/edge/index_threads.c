@@ -21,11 +21,11 @@ static void fill(float *rows, int state) {
 /* All rows have the distance of their state from the query. */
 static void *search(void *unused) {
   float query[D] = {0};
-  cpb_hit hits[ROWS + 1];
+  cpb_hit hits[ROWS];
   (void)unused;
   while (!atomic_load(&done)) {
     size_t count;
-    if (cpb_index_search(shared_index, cpb_rows(query, CPB_F32, 1, D), ROWS + 1, NULL, hits, &count, NULL,
+    if (cpb_index_search(shared_index, cpb_rows(query, CPB_F32, 1, D), ROWS, NULL, hits, &count, NULL,
                          NULL) != CPB_OK ||
         count != ROWS)
       atomic_fetch_add(&wrong, 1);

@@ -326,11 +326,11 @@ static void bad_input_has_a_sentence(void **state) {
   (void)state;
   float base[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, queries[4] = {1, 1, 2, 2};
   cpb_view b = cpb_rows(base, CPB_F32, 6, 2), q = cpb_rows(queries, CPB_F32, 2, 2);
-  refuse(b, q, 7, CPB_L2, CPB_EINVAL, -1, "7 neighbours asked of a base of 6 rows");
+  refuse(b, q, 7, CPB_L2, CPB_EINVAL, -1, "7 neighbours asked for, more than the number of rows, 6");
   refuse(cpb_rows(base, CPB_F32, 0, 2), q, 1, CPB_L2, CPB_EINVAL, -1,
-         "1 neighbours asked of a base of 0 rows");
+         "1 neighbour asked for, more than the number of rows, 0");
   refuse(cpb_rows(base, CPB_F32, 4, 3), q, 1, CPB_L2, CPB_ESHAPE, -1, "base has 3 columns, wanted 2");
-  refuse(b, q, 0, CPB_L2, CPB_EINVAL, -1, "either k >= 1 or limits must be given, got k = 0 and no limits");
+  refuse(b, q, 0, CPB_L2, CPB_EINVAL, -1, "k must be at least 1, got 0");
   refuse(b, cpb_rows(queries, CPB_F32, 0, 2), 1, CPB_L2, CPB_ESHAPE, -1,
          "a search needs queries, got 0 of 2 columns");
   queries[3] = NAN;

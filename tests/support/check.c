@@ -58,3 +58,11 @@ void test_worst(double *worst, double error) {
 void test_status(int status, int wanted, const char *sentence) {
   if (status != wanted) fail_msg("status %d instead of %d: %s", status, wanted, sentence);
 }
+
+uint16_t test_half(double x) {
+  int exponent;
+  double m = frexp(fmin(fabs(x), 65504), &exponent); /* 2^-14 has the exponent -13 */
+  int code = exponent < -13 ? (int)rint(ldexp(m, exponent + 24))
+                            : ((exponent + 14) << 10) + (int)rint(ldexp(m, 11)) - 1024;
+  return (uint16_t)(code | (signbit(x) ? 0x8000 : 0));
+}

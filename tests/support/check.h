@@ -39,6 +39,9 @@ double test_log_uniform(test_rng *rng, double low, double high); /* exp of unifo
 size_t test_below(test_rng *rng, size_t n);                      /* 0 .. n-1 */
 void test_direction(test_rng *rng, size_t n, double *unit);      /* uniform on the sphere of R^n */
 
+/* The bits of x as a half; what is too large becomes the largest. */
+uint16_t test_half(double x);
+
 /* Fails the test when worst > bound or worst is NaN; otherwise appends one tab-separated line
  * "law what real bound worst" to the file named by CPB_NUMERICS (if set). Errors are in units of u,
  * 2^-24 for real "f32" and 2^-53 for "f64". */

@@ -43,7 +43,8 @@ CPB_API void cpb_index_free(cpb_index *index);
  *  rows   n >= 0 rows with the index's columns and dtype; copied unless the index borrows them
  *  ids    n, distinct, not in the index, below UINT64_MAX; NULL: consecutive numbers after the largest id ever used, or
  *         from 0
- *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use; no ids are left. */
+ *  EROW names the first row with NaN or inf, or of length 0 under COSINE. EINVAL: an id that is in use; no ids are left.
+ *  EFORMAT: rows that the index holds have changed: its file is damaged, or the memory it borrows. */
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
@@ -82,11 +83,14 @@ typedef struct cpb_index_filter {
  *  filter    NULL: all rows
  *  hits      n x k, caller's; those of query i start at hits[i*k], nearest first, padded with the id UINT64_MAX and the
  *            value NaN
- *  counts    n, or NULL: k unless there are fewer rows
- *  EROW for a query with NaN or inf, or of length 0 under COSINE. */
+ *  counts    n, or NULL: k unless the filter leaves fewer rows
+ *  EINVAL unless 1 <= k <= the number of rows of the index. EROW for a query with NaN or inf, or of length 0 under COSINE. */
 CPB_CALL cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                                      const cpb_index_filter *filter, cpb_hit *hits, size_t *counts,
                                      const cpb_exec *exec, cpb_error *error);
+
+/** EINVAL unless 1 <= k <= the number of rows; for callers that take memory for k hits per query first. */
+CPB_CALL cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error);
 
 /** All rows within limits[i] of query i: |x-q| <= limit under L2, else value >= limit. `take` is called once for each
  *  query, in order, and must not call functions of the index. */
@@ -143,7 +147,8 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
  *             written or compacted are held in memory. After a fork only the parent can change the index. EIO for
  *             a change if the file was renamed, replaced or removed.
  *  The file must not be overwritten in place: access to pages that are then missing raises SIGBUS.
- *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is corrupt. */
+ *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is damaged; the message names the
+ *  bytes. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
 
 /** Frees the rows of an index, closes its file and releases its lock, after waiting for running calls; for callers who
