@@ -180,7 +180,7 @@ static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_in
 
 static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error) {
   cpb_index_layout l = {0};
-  uint64_t size;
+  uint64_t size = 0;
   cpb_status status = read_head(file, made, &l, &size, error);
   if (status == CPB_OK) status = map_snapshot(file, &l, error);
   if (status != CPB_OK) return status;

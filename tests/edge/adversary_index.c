@@ -13,9 +13,9 @@
 
 #include "capball/advanced/feed.h"
 #include "capball/advanced/index.h"
-#include "core/best.h"
-#include "core/rows.h"
-#include "loop/table.h"
+#include "base/best.h"
+#include "base/rows.h"
+#include "loops/table.h"
 
 enum { CASES = 60, ROWS = 1200, QUERIES = 70, COLS = 100 };
 

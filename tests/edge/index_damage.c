@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capball/advanced/index.h"
-#include "core/rows.h"
+#include "base/rows.h"
 
 enum { D = 33, ROWS = 70, MORE = 300, REMOVED = 20, PAGE = 4096 };
 
