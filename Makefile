@@ -12,8 +12,9 @@ endif
 configure = cmake -G Ninja -S . >/dev/null -B $(1) $(2) && ninja -C $(1) -t cleandead >/dev/null
 comma := ,
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
-thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create tests/law/*.c tests/loop/*.c tests/edge/*.c tests/io/*.c)))
-aarch64_tests = $(basename $(notdir $(wildcard tests/law/*.c tests/loop/*.c))) own_functions map_files model_files sketch_files
+tests = $(wildcard $(patsubst src/%,tests/%/*.c,$(wildcard src/*)))
+thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create $(tests))))
+aarch64_tests = $(basename $(notdir $(wildcard tests/*/t[0-9]*.c tests/loops/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli contrib tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
@@ -58,8 +59,8 @@ soak: setup-test build-asan ## fuzz until stopped; reports executions and stores
 coverage: setup-test ## lines and branches that the tests never take, in build-coverage/
 	@tools/coverage
 
-adversary: setup-test build-tests ## tests/edge/adversary_* at full length: a million certificates, a million answers of indexes, 10^7 bounds of estimates
-	@for test in tests/edge/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
+adversary: setup-test build-tests ## tests/*/adversary_* at full length: a million certificates, a million answers of indexes, 10^7 bounds of estimates
+	@for test in tests/*/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
 
 histories: setup-test build-tests ## 10,000 random histories of an index file, with kills and power failures; takes minutes

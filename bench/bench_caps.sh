@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Range search through caps and certificates on every search set, whole: all rows, 1000 queries, s from 0.5 to
-# 32 mean norms, a process per set. What a test sees is a part of it (tests/edge/search_sets.c).
+# 32 mean norms, a process per set. What a test sees is a part of it (tests/search/search_sets.c).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${BUILD:-$PWD/build}

@@ -17,10 +17,11 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
   set_property(SOURCE ${CPB_TEST_SUPPORT} APPEND PROPERTY COMPILE_OPTIONS -O2) # random numbers for all the others
   target_include_directories(cpb_test_support PUBLIC tests src ${CMOCKA_INCLUDE_DIRS} ${MPFR_INCLUDE_DIRS})
   target_link_libraries(cpb_test_support PUBLIC capball_programs ${CMOCKA_LINK_LIBRARIES} ${MPFR_LINK_LIBRARIES} gmp m)
-  file(GLOB CPB_TESTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/law/*.c ${PROJECT_SOURCE_DIR}/tests/loop/*.c
-       ${PROJECT_SOURCE_DIR}/tests/edge/*.c ${PROJECT_SOURCE_DIR}/tests/io/*.c)
+  file(GLOB CPB_ROOMS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/*)
+  list(TRANSFORM CPB_ROOMS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/\\1/*.c")
+  file(GLOB CPB_TESTS CONFIGURE_DEPENDS ${CPB_ROOMS})
   set(CPB_COMPUTING_TESTS ${CPB_TESTS})
-  list(FILTER CPB_COMPUTING_TESTS INCLUDE REGEX "/loop/|/adversary_|search|recommend_rows|own_functions|scale_goals|/t[189]_")
+  list(FILTER CPB_COMPUTING_TESTS INCLUDE REGEX "/loops/|/adversary_|search|recommend_rows|own_functions|scale_goals|/t[189]_")
   set_property(SOURCE ${CPB_COMPUTING_TESTS} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   foreach(source ${CPB_TESTS})
     get_filename_component(name ${source} NAME_WE)
@@ -34,7 +35,7 @@ if(CMOCKA_FOUND AND MPFR_FOUND)
   # A call of every exported function, from the public headers.
   file(GLOB CPB_PUBLIC_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/capball/*.h
        ${PROJECT_SOURCE_DIR}/include/capball/advanced/*.h)
-  set(CPB_NULL_CALLS ${PROJECT_SOURCE_DIR}/tests/support/null_calls.py ${PROJECT_SOURCE_DIR}/tests/edge/null_objects.c)
+  set(CPB_NULL_CALLS ${PROJECT_SOURCE_DIR}/tests/support/null_calls.py ${PROJECT_SOURCE_DIR}/tests/base/null_objects.c)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/tests/null_calls.inc
                      COMMAND python3 ${CPB_NULL_CALLS} ${CMAKE_BINARY_DIR}/tests/null_calls.inc ${CPB_PUBLIC_HEADERS}
                      DEPENDS ${CPB_NULL_CALLS} ${CPB_PUBLIC_HEADERS} VERBATIM)

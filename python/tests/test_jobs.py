@@ -1,11 +1,11 @@
-"""What a newcomer would do from the README's words alone: every script of tests/jobs ends well."""
+"""What a newcomer would do from the README's words alone: every script of tests/users ends well."""
 
 from pathlib import Path
 
 import forked
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "tests" / "jobs"
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "users"
 SKIPPED = 77  # of a script whose packages are missing; its last line says which
 
 

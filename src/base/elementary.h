@@ -1,6 +1,6 @@
 /* Our own versions of the <math.h> functions that libraries round differently: built only from + - * / sqrt and
  * fma, which IEEE 754 defines to the last bit, they give the same bits with every compiler, processor and libm.
- * Accurate within one unit in the last place; tests/edge/own_functions.c compares them with MPFR. */
+ * Accurate within one unit in the last place; tests/base/own_functions.c compares them with MPFR. */
 #ifndef CPB_BASE_ELEMENTARY_H
 #define CPB_BASE_ELEMENTARY_H
 

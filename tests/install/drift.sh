@@ -3,7 +3,7 @@
 # of the tree. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 mkdir pristine
-(cd "$root" && cp -R include src engines show cli docs tools README.md SECURITY.md "$work/pristine/")
+(cd "$root" && cp -R include src contrib show cli docs tools README.md SECURITY.md "$work/pristine/")
 
 # finds TEXT CHECK PATTERN COMMAND..: the check passes on the tree and reports PATTERN after the command.
 finds() {

@@ -1,4 +1,4 @@
-"""Writes null_calls.inc for tests/edge/null_objects.c: for every exported function a C function that calls it, with valid
+"""Writes null_calls.inc for tests/base/null_objects.c: for every exported function a C function that calls it, with valid
 arguments or with NULL for some of them, and a table of all of them.
 
     null_calls.py null_objects.c null_calls.inc header ..
@@ -90,7 +90,7 @@ class Writer:
         if stars == 0 and base not in self.structs:
             value = f"sizeof {first}_" if function.endswith("_init") else NUMBERS.get(name, "0")
             return f"{declared}{name} = ({declared.strip()}){value};"
-        sys.exit(f"{function}: there is no maker for {declared}{name}; add one to tests/edge/null_objects.c")
+        sys.exit(f"{function}: there is no maker for {declared}{name}; add one to tests/base/null_objects.c")
 
     def call(self, number, result, function, parameters):
         lines, nulls = [], []

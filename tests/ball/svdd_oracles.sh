@@ -8,4 +8,4 @@ if ! /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
 fi
 # OpenBLAS takes new processors for old ones; what it is told must be there.
 if grep -q avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=SKYLAKEX; fi
-timeout 250 /usr/bin/python3 "$root/tests/learn/svdd_oracles.py" "$work"
+timeout 250 /usr/bin/python3 "$root/tests/ball/svdd_oracles.py" "$work"

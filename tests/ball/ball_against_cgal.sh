@@ -12,6 +12,6 @@ fi
 for source in check point_sets; do
   "${CC:-cc}" -std=c17 -D_DEFAULT_SOURCE -O1 -Itests -Iinclude -c "tests/support/$source.c" -o "$work/$source.o" || exit 1
 done
-"${CXX:-c++}" -std=c++17 -O1 -Itests -Iinclude tests/cgal/ball_cgal.cpp "$work"/*.o -o "$work/ball_cgal" \
+"${CXX:-c++}" -std=c++17 -O1 -Itests -Iinclude tests/ball/ball_cgal.cpp "$work"/*.o -o "$work/ball_cgal" \
   "$build/libcapball.a" -lcmocka -lgmp -lmpfr -lm -lpthread || exit 1
 timeout 200 "$work/ball_cgal"
