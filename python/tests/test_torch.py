@@ -16,8 +16,10 @@ def test_gradients(s):
     torch.manual_seed(0)
     x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
     y = torch.nn.functional.normalize(torch.randn(7, 6, dtype=torch.float64), dim=1).requires_grad_()
+    longer = (y.detach() * torch.linspace(0.1, 3, 7, dtype=torch.float64)[:, None]).requires_grad_()
     assert torch.autograd.gradcheck(embed, (x, scale(s)))
     assert torch.autograd.gradcheck(unembed, (y, scale(s)))
+    assert torch.autograd.gradcheck(unembed, (longer, scale(s)))
 
 
 @pytest.mark.parametrize("dtype, u", [(torch.float32, 2**-24), (torch.float64, 2**-53)])
