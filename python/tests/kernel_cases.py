@@ -1,11 +1,13 @@
 """What the kernels of capball.torch must give, on any device: the C library's numbers, computed in double."""
 
+import copy
 import math
 
+import numpy as np
 import torch
 
 import capball
-from capball.torch import _C, _plain
+from capball.torch import _C, _plain, embed, unembed
 from capball.torch._shapes import BLOCK, RUN, STRIP, Shape
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -208,3 +210,137 @@ def sets_of_rows(n, m, d):
     yield "equal rows", torch.ones(n, d), torch.ones(m, d)
     yield "squares out of range", gauss.double() * 1e-170, asked.double() * 1e-170
     yield "squares out of range, too", gauss.double() * 1e200, asked.double() * 1e200
+
+
+def wide(*tensors):
+    """In numpy's long double, whose range has the squares of doubles."""
+    return [a.detach().cpu().double().numpy().astype(np.longdouble) for a in tensors]
+
+
+def dots(a, b):
+    return (a * b).sum(axis=1, keepdims=True)
+
+
+def embed_derivatives(x, s, g, v):
+    """T12 in long double: the gradient of <g,S(x)>, its derivative along v, and the sizes that their roundings are measured by."""
+    x, g, v = wide(x, g, v)
+    s = np.longdouble(s)
+    up, g0, n = g[:, :-1], g[:, -1:], dots(x, x)
+    q = n + s * s
+    factor, k = 2 * s / q, 2 * (dots(x, up) + s * g0) / q
+    of_factor, of_k = -2 * factor * dots(x, v) / q, 2 * (dots(v, up) - k * dots(x, v)) / q
+    first, second = factor * (up - k * x), of_factor * (up - k * x) - factor * (of_k * x + k * v)
+    size = factor * np.sqrt(dots(g, g))
+    return first, second, size, size * np.sqrt(dots(v, v)) * 2 * (np.sqrt(n) + s) / q
+
+
+def unembed_derivatives(y, s, g, v):
+    """The same of S^-1(y/|y|), of points of any length."""
+    y, g, v = wide(y, g, v)
+    s = np.longdouble(s)
+    z, z0, w, w0 = y[:, :-1], y[:, -1:], v[:, :-1], v[:, -1:]
+    N = dots(z, z)
+    L, product = np.sqrt(N + z0 * z0), dots(z, g)
+    f = np.where(z0 < 0, (L - z0) / np.where(N == 0, 1, N), 1 / (L + abs(z0)))  # 1/(L + z0)
+    k = product * f / L
+    of_L, of_f = (dots(z, w) + z0 * w0) / L, -f * f * (dots(z, w) + w0 / f) / L
+    of_k = (dots(w, g) * f + product * of_f) / L - k * of_L / L
+    first = np.concatenate([s * f * (g - k * z), -s * k], axis=1)
+    second = np.concatenate([s * of_f * (g - k * z) - s * f * (of_k * z + k * w), -s * of_k], axis=1)
+    size = s * f * np.sqrt(dots(g, g)) * np.maximum(1, np.sqrt(N) / L)
+    return first, second, size, size * np.sqrt(dots(v, v)) * (f * np.sqrt(N) + 2) / L
+
+
+def assert_derivative(got, wanted, size, dtype, units, fits):
+    error = np.sqrt(dots(*[wide(got)[0] - wanted] * 2)) / size
+    worst = float(np.where(np.isfinite(error), error, np.inf)[fits].max() / UNIT[dtype])
+    assert fits.any() and worst <= units, f"{worst} roundings"
+
+
+def check_second_derivatives(device, dtype, s, n=600, d=6):
+    """Gradients that can go on, their derivatives, and those of torch.func, for rows whose derivatives are numbers of the type."""
+    t = scale(s).to(device)
+    most = 18 if dtype == torch.float32 else 140
+    x = (torch.randn(n, d, dtype=torch.float64) * 10.0 ** torch.linspace(-most, most, n, dtype=torch.float64)[:, None]).to(dtype)
+    x[0] = 0
+    points = _C.embed(x.double(), t.cpu(), None)
+    longer = points * 10.0 ** (torch.rand(n, 1, dtype=torch.float64) * 8 - 4)
+    for law, derivatives, rows, more in ((embed, embed_derivatives, x, 1), (unembed, unembed_derivatives, points.to(dtype), -1),
+                                         (unembed, unembed_derivatives, longer.to(dtype), -1)):
+        rows = rows if law is embed else rows[(rows[:, :-1] != 0).any(1) | (rows[:, -1] > 0)]
+        g, v = torch.randn(len(rows), rows.shape[1] + more).to(dtype), torch.randn(rows.shape).to(dtype)
+        first, second, size, size2 = derivatives(rows, math.exp(t.item()), g, v)
+        limits = torch.finfo(dtype)
+        fits = (np.minimum(size, size2) > 1e9 * limits.tiny) & (np.maximum(size, size2) < limits.max / 1e9)
+        rows, g, v = rows.to(device), g.to(device), v.to(device)
+        own = rows.clone().requires_grad_()
+        gradient, = torch.autograd.grad(law(own, t), own, g, create_graph=True)
+        assert_derivative(gradient, first, size, dtype, 16, fits)
+        assert_derivative(torch.autograd.grad(gradient, own, v)[0], second, size2, dtype, 24, fits)
+        gradient, along = torch.func.jvp(lambda rows: torch.func.vjp(lambda rows: law(rows, t), rows)[1](g)[0], (rows,), (v,))
+        assert_derivative(gradient, first, size, dtype, 16, fits)
+        assert_derivative(along, second, size2, dtype, 24, fits)
+
+
+def check_every_order(device):
+    """Derivatives of both laws by both modes, in x and t, of the third order, too."""
+    torch.manual_seed(0)
+    t = torch.tensor(0.3, dtype=torch.float64, device=device, requires_grad=True)
+    x = torch.randn(5, 3, dtype=torch.float64, device=device)
+    x[0] = 0
+    points = [rows.detach().requires_grad_() for rows in (x, embed(x, t), 3 * embed(x, t))]
+    center = torch.randn(3, dtype=torch.float64, device=device)
+    for law, rows in zip((embed, unembed, unembed), points):
+        about = lambda rows, t, law=law: law(rows, t, center)
+        assert torch.autograd.gradcheck(about, (rows, t), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
+        assert torch.autograd.gradgradcheck(about, (rows, t), check_fwd_over_rev=True, check_rev_over_rev=True)
+        value = lambda t, law=law, rows=rows: law(rows.detach(), t).square().sum() ** 2
+        third = torch.func.jacfwd(torch.func.jacfwd(torch.func.jacfwd(value)))(t.detach())
+        other, = torch.autograd.grad(value(t), t, create_graph=True)
+        for _ in range(2):
+            other, = torch.autograd.grad(other, t, create_graph=True) if other.requires_grad else (torch.zeros_like(t),)
+        torch.testing.assert_close(third, other.detach(), rtol=1e-9, atol=1e-9)
+
+
+def check_transforms(net, x):
+    """Hessians, forward mode, vmap and gradients of each row of a net, beside each other and beside gradients of rows alone."""
+    def loss(row):
+        return net(row).square().sum() + net(row).sum()
+
+    own = x.clone().requires_grad_()
+    slopes, = torch.autograd.grad(sum(loss(row) for row in own), own)
+    torch.testing.assert_close(torch.vmap(torch.func.grad(loss))(x), slopes)
+    torch.testing.assert_close(torch.vmap(net)(x), net(x))
+    row, v = x[0], torch.randn_like(x[0])
+    hessian = torch.autograd.functional.hessian(loss, row)
+    assert hessian.abs().max() > 1e-3
+    torch.testing.assert_close(hessian, hessian.T)
+    step = 1e-4 * v
+    ahead, behind = (torch.func.grad(loss)(row + a) for a in (step, -step))
+    torch.testing.assert_close(hessian @ v, (ahead - behind) / 2e-4, rtol=1e-4, atol=1e-4)
+    for other in (torch.func.hessian(loss)(row), torch.func.jacrev(torch.func.jacrev(loss))(row),
+                  torch.func.jacfwd(torch.func.jacfwd(loss))(row), torch.autograd.functional.hessian(loss, row, vectorize=True)):
+        torch.testing.assert_close(other, hessian)
+    value, along = torch.func.jvp(net, (row,), (v,))
+    torch.testing.assert_close(value, net(row))
+    torch.testing.assert_close(along, torch.autograd.functional.jacobian(net, row) @ v)
+    torch.testing.assert_close(torch.vmap(lambda v: torch.func.jvp(net, (row,), (v,))[1])(torch.stack([v, 2 * v]))[1], 2 * along)
+    with torch.autograd.forward_ad.dual_level():
+        dual = net(torch.autograd.forward_ad.make_dual(row, v))
+        torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(dual).tangent, along)
+
+
+def check_fused_derivatives(layer, forward, x):
+    """First and second derivatives of a SphereCapLinear by `forward` are those of both layers apart, in double."""
+    exact, found = copy.deepcopy(layer).double(), []
+    apart = torch.nn.Sequential(exact.sphere, exact.caps)
+    for of, rows, parameters in ((forward, x.clone(), layer.parameters()), (apart, x.double(), exact.parameters())):
+        inputs = [rows.requires_grad_(), *parameters]
+        y = of(rows).to(torch.float64)
+        firsts = torch.autograd.grad(y.square().sum() + y.sum(), inputs, create_graph=True)
+        seconds = torch.autograd.grad(sum(a.double().square().sum() for a in firsts), inputs)
+        hessian = torch.autograd.functional.hessian(lambda rows: of(rows).double().sum(), rows.detach().flatten(0, -2)[:1])
+        assert hessian.abs().max() > 1e-3
+        found.append([a.detach().double() for a in (*firsts, *seconds, hessian)])
+    for got, want in zip(*found):
+        assert (got - want).norm() <= 32 * UNIT[x.dtype] * want.norm()

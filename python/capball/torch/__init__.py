@@ -2,7 +2,8 @@
 
 `Sphere` is y = S(x), `InverseSphere` its inverse, `CapLinear` a linear layer on the sphere whose units are balls of the
 layer's input. Forward and backward run in the C library on the CPU (f32, f64), in Triton kernels on CUDA devices, and elsewhere in
-plain torch operations that give the same numbers within a few units of the last place.
+plain torch operations that give the same numbers within a few units of the last place. Derivatives of derivatives, torch.func,
+forward mode, traces and exports have plain operations everywhere.
 
 `knn`, `range_search` and `Index` find the neighbours that `capball.knn` finds, on the device of the tensors.
 
@@ -26,7 +27,7 @@ _extras.module("torch")
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch.autograd import forward_ad
 
 import capball
 from capball import _core
@@ -101,10 +102,29 @@ class _C:
 
     @staticmethod
     def unembed_backward(y: Tensor, t: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+        """The C library takes points for unit rows."""
+        off = torch.linalg.vector_norm(y, dim=-1) - 1
+        if not (off.abs() <= 8 * torch.finfo(y.dtype).eps).all():
+            return _plain.unembed_backward(y, t, g)
         return _gradients(_core.layer_inverse_backward, y, t, g)
 
 
 # ---- which way rows go ----
+
+# Without the first every call could be under a transform, without the second none is an export.
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
+
+
+@torch.compiler.assume_constant_result
+def _taken_apart() -> bool:
+    """Whether torch has to see what a function consists of: under torch.func, in forward mode, in a trace, in an export."""
+    return _transformed() or forward_ad._current_level >= 0 or torch.jit.is_tracing() or _exporting()
+
+
+def _goes_on(g: Tensor) -> bool:
+    """Whether this gradient is to have gradients, or is many in one."""
+    return torch.is_grad_enabled() or _taken_apart() or torch._C._functorch.is_legacy_batchedtensor(g)
 
 
 @cache
@@ -136,11 +156,11 @@ def _unembed_rows(y: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tens
 
 
 def _embed_parts(x: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
-    return _way(x, x.shape[-1]).embed_backward(x, _there(t, x), center, g)
+    return (_plain if _goes_on(g) else _way(x, x.shape[-1])).embed_backward(x, _there(t, x), center, g)
 
 
 def _unembed_parts(y: Tensor, t: Tensor, center: Tensor | None, g: Tensor) -> tuple[Tensor, Tensor]:
-    return _way(y, g.shape[-1]).unembed_backward(y, _there(t, y), g)
+    return (_plain if _goes_on(g) else _way(y, g.shape[-1])).unembed_backward(y, _there(t, y), g)
 
 
 def _total(parts: Tensor, t: Tensor) -> Tensor:
@@ -188,49 +208,16 @@ def _save(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor
     ctx.save_for_backward(*inputs)
 
 
-def _backward_of(op: Any) -> Any:
+def _backward_of(op: Any, gradients: Any) -> Any:
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, None]:
         x, t, center = ctx.saved_tensors
-        return *op(x, t, g, center), None
+        return *(gradients if _goes_on(g) else op)(x, t, g, center), None
 
     return backward
 
 
-def _select(a: Tensor | None, dim: int | None, i: int) -> Tensor | None:
-    return a if a is None or dim is None else a.select(dim, i)
-
-
-def _looped_vmap(op: Any) -> Any:
-    """One call for each of the batch."""
-
-    def batched(info: Any, in_dims: tuple[int | None, ...], *args: Tensor | None) -> tuple[Any, Any]:
-        each = [op(*(_select(a, dim, i) for a, dim in zip(args, in_dims))) for i in range(info.batch_size)]
-        if isinstance(each[0], tuple):
-            return tuple(torch.stack(some) for some in zip(*each)), tuple(0 for _ in each[0])
-        return torch.stack(each), 0
-
-    return batched
-
-
-def _rowwise_vmap(op: Any) -> Any:
-    """Rows are independent: where only they are batched, that dimension is moved to the front."""
-
-    def batched(info: Any, in_dims: tuple[int | None, ...], x: Tensor, t: Tensor,
-                center: Tensor | None = None) -> tuple[Any, Any]:
-        dims = (*in_dims, None)[:3]
-        if dims[1] is not None or dims[2] is not None:
-            return _looped_vmap(op)(info, dims, x, t, center)
-        return op(x if dims[0] is None else x.movedim(dims[0], 0), t, center), 0
-
-    return batched
-
-
-_embed.register_autograd(_backward_of(_embed_backward), setup_context=_save)
-_unembed.register_autograd(_backward_of(_unembed_backward), setup_context=_save)
-_embed.register_vmap(_rowwise_vmap(_embed))
-_unembed.register_vmap(_rowwise_vmap(_unembed))
-_embed_backward.register_vmap(_looped_vmap(_embed_backward))
-_unembed_backward.register_vmap(_looped_vmap(_unembed_backward))
+_embed.register_autograd(_backward_of(_embed_backward, _embed_gradients), setup_context=_save)
+_unembed.register_autograd(_backward_of(_unembed_backward, _unembed_gradients), setup_context=_save)
 
 
 # ---- functions: less to dispatch than an operator, which takes longer than small batches do ----
@@ -244,7 +231,9 @@ class _Embed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        return (_embed_once if torch.is_grad_enabled() else _embed_slopes)(ctx, *g)
+        x, t, center = ctx.saved_tensors
+        gx, parts = _embed_parts(x, t, center, *g)
+        return gx, _total(parts, t) if ctx.needs_input_grad[1] else None, None
 
 
 class _Unembed(torch.autograd.Function):
@@ -255,23 +244,9 @@ class _Unembed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        return (_unembed_once if torch.is_grad_enabled() else _unembed_slopes)(ctx, *g)
-
-
-def _embed_slopes(ctx: Any, g: Tensor) -> Any:
-    x, t, center = ctx.saved_tensors
-    gx, parts = _embed_parts(x, t, center, g)
-    return gx, _total(parts, t) if ctx.needs_input_grad[1] else None, None
-
-
-def _unembed_slopes(ctx: Any, g: Tensor) -> Any:
-    y, t, center = ctx.saved_tensors
-    gy, parts = _unembed_parts(y, t, center, g)
-    return gy, _total(parts, t) if ctx.needs_input_grad[1] else None, None
-
-
-# Gradients of gradients are refused; where none can be asked for, nothing is spent on that.
-_embed_once, _unembed_once = once_differentiable(_embed_slopes), once_differentiable(_unembed_slopes)
+        y, t, center = ctx.saved_tensors
+        gy, parts = _unembed_parts(y, t, center, *g)
+        return gy, _total(parts, t) if ctx.needs_input_grad[1] else None, None
 
 
 def _applied(function: Any) -> Any:
@@ -282,60 +257,17 @@ def _applied(function: Any) -> Any:
 _embed_function, _unembed_function = _applied(_Embed), _applied(_Unembed)
 
 
-# ---- functions under torch.func ----
-
-
-def _transformable(rows: Any, gradients: Any, batched: Any) -> Any:
-    """A function that vmap, grad and the like can take apart."""
-
-    class Transformable(torch.autograd.Function):
-        @staticmethod
-        def forward(*inputs: Any) -> Any:
-            return rows(*inputs)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx: Any, *g: Tensor) -> Any:
-            return gradients(*ctx.saved_tensors, *g)
-
-        @staticmethod
-        def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
-            return batched(Transformable.apply)(info, in_dims, *inputs)
-
-    return Transformable.apply
-
-
-def _refused(*_: Any) -> Any:
-    raise RuntimeError("the gradients of the sphere have no gradients")
-
-
-def _in_both(gradients: Any) -> Any:
-    once = _transformable(gradients, _refused, _looped_vmap)
-    return lambda x, t, center, g: (*once(x, t, g, center), None)
-
-
-_embed_transformed = _transformable(_embed_rows, _in_both(_embed_gradients), _rowwise_vmap)
-_unembed_transformed = _transformable(_unembed_rows, _in_both(_unembed_gradients), _rowwise_vmap)
-
-# Without this function of torch every call could be under a transform.
-_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
-
-
 @torch.compiler.assume_constant_result
 def _inlined() -> bool:
-    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered. Asked here whether
-    a program is exported, since torch.compile takes the answer to be yes."""
-    if _triton() is None or not hasattr(torch.library, "triton_op") or torch.compiler.is_exporting():
+    """Whether there are operators whose kernels torch.compile can take into its own code; they are registered."""
+    if _triton() is None or not hasattr(torch.library, "triton_op"):
         return False
     from . import _compiled  # noqa: F401
     return True
 
 
 def _compiled_op(x: Tensor, d: int, name: str) -> Any:
-    """The operator for torch.compile; exported programs have those that need nothing but this module."""
+    """The operator for torch.compile."""
     if x.is_cuda and 1 <= d <= 8192 and _inlined():
         return getattr(torch.ops.capball, name + "_triton")
     return getattr(torch.ops.capball, name)
@@ -350,17 +282,21 @@ def _check_floats(x: Any) -> None:
 
 def embed(x: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """y = S(x - center) at the scale s = exp(t), over the last dimension; differentiable in x and t, not in the centre."""
+    _check_floats(x)
+    if _taken_apart():
+        return _plain.embed(x, t, center)
     if torch.compiler.is_compiling():
         return _compiled_op(x, x.shape[-1], "embed")(x, t, center)
-    _check_floats(x)
-    return _embed_transformed(x, t, center) if _transformed() else _embed_function(x, t, center)
+    return _embed_function(x, t, center)
 
 
 def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
     """x = S^-1(y/|y|) + center at the scale s = exp(t), over the last dimension; differentiable in y and t."""
+    if _taken_apart():
+        return _plain.unembed(y, t, center)
     if torch.compiler.is_compiling():
         return _compiled_op(y, y.shape[-1] - 1, "unembed")(y, t, center)
-    return _unembed_transformed(y, t, center) if _transformed() else _unembed_function(y, t, center)
+    return _unembed_function(y, t, center)
 
 
 class _Scaled(nn.Module):
@@ -457,15 +393,20 @@ class _Caps(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        return (_cap_gradients_once if torch.is_grad_enabled() else _cap_gradients)(ctx, *g)
+        """Autograd converts them to the types of what they belong to."""
+        if _goes_on(*g):
+            return *_cap_gradients(*ctx.saved_tensors, *g), None
+        return *ctx.caps.gradients(*ctx.saved_tensors, g[0].contiguous()), None
 
 
-def _cap_gradients(ctx: Any, g: Tensor) -> Any:
-    """Autograd converts them to the types of what they belong to."""
-    return *ctx.caps.gradients(*ctx.saved_tensors, g.contiguous()), None
+def _cap_gradients(x: Tensor, t: Tensor, weight: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of _caps in operations that have gradients."""
+    up, image = g.float(), _plain.embed(x, t, None).float()
+    gx, parts = _plain.embed_backward(x, t, None, up @ weight.float())
+    of_weight = up.flatten(0, -2).transpose(0, 1) @ image.flatten(0, -2)
+    return gx, _total(parts, t), of_weight, up.flatten(0, -2).sum(0)
 
 
-_cap_gradients_once = once_differentiable(_cap_gradients)
 _caps_function = _applied(_Caps)
 
 
@@ -505,12 +446,12 @@ class SphereCapLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         sphere, caps = self.sphere, self.caps
         t, weight, bias = sphere.t, caps.weight, caps.bias
-        if x.is_cuda and t.is_cuda and _whole(x, weight):
+        if x.is_cuda and t.is_cuda and _whole(x, weight) and not _taken_apart():
             key = x.dtype, x.shape[-1], weight.shape[0], t.dtype, weight.dtype, bias.dtype
             if torch.compiler.is_compiling():
                 if _are_caps(*key):
                     return torch.ops.capball.caps_triton(x, t, weight, bias)
-            elif (of_both := _caps_of(*key)) is not None and not _transformed():
+            elif (of_both := _caps_of(*key)) is not None:
                 return _caps_function(x, t, weight, bias, of_both)
         return caps(sphere(x))
 

@@ -7,7 +7,9 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from . import _backward_of, _caps, _kernels, _looped_vmap, _rowwise_vmap, _save, _total
+import capball.torch as in_eager
+
+from . import _backward_of, _caps, _goes_on, _kernels, _save, _total
 
 
 def _embed_rows(x: Tensor, t: Tensor, center: Optional[Tensor] = None) -> Tensor:
@@ -41,17 +43,19 @@ def _cap_gradients(x: Tensor, t: Tensor, weight: Tensor, bias: Tensor, g: Tensor
     return gx, of_t.to(t.dtype), of_weight.to(weight.dtype), of_bias.to(bias.dtype)
 
 
-def _operator(name: str, rows: Any, batched: Any) -> Any:
-    op: Any = torch.library.triton_op(f"capball::{name}_triton", rows, mutates_args=())
-    op.register_vmap(batched(op))
-    return op
+def _operator(name: str, rows: Any) -> Any:
+    return torch.library.triton_op(f"capball::{name}_triton", rows, mutates_args=())
 
 
-embed = _operator("embed", _embed_rows, _rowwise_vmap)
-unembed = _operator("unembed", _unembed_rows, _rowwise_vmap)
-embed.register_autograd(_backward_of(_operator("embed_backward", _embed_gradients, _looped_vmap)), setup_context=_save)
-unembed.register_autograd(_backward_of(_operator("unembed_backward", _unembed_gradients, _looped_vmap)), setup_context=_save)
+embed, unembed, caps = _operator("embed", _embed_rows), _operator("unembed", _unembed_rows), _operator("caps", _cap_values)
+embed.register_autograd(_backward_of(_operator("embed_backward", _embed_gradients), in_eager._embed_gradients), setup_context=_save)
+unembed.register_autograd(_backward_of(_operator("unembed_backward", _unembed_gradients), in_eager._unembed_gradients), setup_context=_save)
+_caps_backward = _operator("caps_backward", _cap_gradients)
 
-caps = _operator("caps", _cap_values, _looped_vmap)
-_caps_backward = _operator("caps_backward", _cap_gradients, _looped_vmap)
-caps.register_autograd(lambda ctx, g: _caps_backward(*ctx.saved_tensors, g), setup_context=_save)
+
+def _backward_of_caps(ctx: Any, g: Tensor) -> Any:
+    x, t, weight, bias = ctx.saved_tensors
+    return in_eager._cap_gradients(x, t, weight, g) if _goes_on(g) else _caps_backward(x, t, weight, bias, g)
+
+
+caps.register_autograd(_backward_of_caps, setup_context=_save)
