@@ -91,7 +91,7 @@ void cli_print_commands(const cli_job *job, const char *commands) {
     char *copy = strndup(line, strcspn(line, "\n"));
     if (copy == NULL) return;
     fputs("  ", stdout);
-    cli_print_plain(stdout, copy);
+    show_put_text(stdout, copy);
     putchar('\n');
     free(copy);
   }
@@ -102,8 +102,7 @@ cpb_text *cli_json_commands(const char *commands) {
   cpb_text *lines = cli_json("[]");
   for (const char *line = commands; *line != 0; line += strcspn(line, "\n") + 1) {
     char *copy = strndup(line, strcspn(line, "\n"));
-    bool whole = copy != NULL && cpb_is_utf8(copy);
-    lines = cpb_json_append(lines, whole ? cli_json("s", copy) : cli_json("null"));
+    lines = cpb_json_append(lines, cli_json("s", copy));
     free(copy);
   }
   return lines;

@@ -7,30 +7,17 @@
 #include <string.h>
 
 #include "core/fail.h"
-#include "text/json_text.h"
+#include "text/printable.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
 
-/* The length of the character at p if it is valid UTF-8 and not a control character of ASCII or Latin-1; else 0. */
-static size_t shown_length(const char *p) {
-  unsigned char c = (unsigned char)*p;
-  if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)p[1] < 0xa0)) return 0;
-  return cpb_utf8_length(p);
-}
-
-/* Copies untrusted text, truncated to size and 0-terminated; what could control a terminal (control characters, bytes
- * that are not UTF-8) becomes \xNN. Never splits a character. */
+/* Copies untrusted text as it is shown, truncated to size and 0-terminated. Never splits a character. */
 static void make_plain(char *to, size_t size, const char *text) {
-  size_t used = 0;
-  while (*text != 0) {
-    size_t length = shown_length(text), room = length == 0 ? 4 : length;
-    if (used + room >= size) break;
-    if (length == 0)
-      snprintf(to + used, 5, "\\x%02x", (unsigned char)*text);
-    else
-      memcpy(to + used, text, length);
-    used += room;
-    text += length == 0 ? 1 : length;
+  char piece[CPB_PIECE_ROOM];
+  size_t used = 0, length;
+  while ((length = cpb_printable_next(&text, piece)) > 0 && used + length < size) {
+    memcpy(to + used, piece, length);
+    used += length;
   }
   to[used] = 0;
 }

@@ -193,8 +193,7 @@ cpb_text *web_real(double value) { return isfinite(value) ? web_new("f", value) 
 cpb_text *web_names(const char *const *names, size_t count) {
   if (names == NULL) return web_new("null");
   cpb_text *list = web_new("[]");
-  for (size_t i = 0; i < count; i++)
-    list = cpb_json_append(list, web_new("s", cpb_is_utf8(names[i]) ? names[i] : "?"));
+  for (size_t i = 0; i < count; i++) list = cpb_json_append(list, web_new("s", names[i]));
   return list;
 }
 
