@@ -54,6 +54,7 @@ def _seed(random_state: Any) -> int:
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """What validate_data gives; its errors about cells name all columns that have bad ones."""
+    X = _tables.told_apart(X)
     with _tables.problems_named(X):
         return validate_data(estimator, X, *y, dtype=_TYPES, **options)
 
@@ -117,7 +118,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.whiten:
             raise ValueError("partial_fit does not whiten")
         first = not hasattr(self, "_statistics")
-        X = validate_data(self, X, dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
+        X = validate_data(self, _tables.told_apart(X), dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
         if first:
             self._statistics = capball.Statistics(X.shape[1], "float64", self.sample, _seed(self.random_state))
             self._rows = 0
