@@ -14,7 +14,7 @@
 #include "growing_text.h"
 #include "page.h"
 #include "put_text.h"
-#include "src/text/printable.h"
+#include "src/core/printable.h"
 
 enum { SCRIPT, PICTURE, WORDS, FILES, PATH_ROOM = 4096 };
 

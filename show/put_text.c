@@ -1,6 +1,6 @@
 #include "put_text.h"
 
-#include "src/text/printable.h"
+#include "src/core/printable.h"
 
 int show_put_text(FILE *to, const char *text) {
   char piece[CPB_PIECE_ROOM];

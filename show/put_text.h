@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What is not printable is shown as \xNN (src/text/printable.h). Returns the number of characters shown; to NULL: only that. */
+/* What is not printable is shown as \xNN (src/core/printable.h). Returns the number of characters shown; to NULL: only that. */
 int show_put_text(FILE *to, const char *text);
 
 /* The same for HTML, with what it would read as its own written out. */

@@ -3,7 +3,7 @@
 
 #include "core/column_names.h"
 #include "face.h"
-#include "text/printable.h"
+#include "core/printable.h"
 
 const char **face_names(PyObject *list, size_t d) {
   const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);
@@ -65,7 +65,8 @@ static PyObject *printable(PyObject *self, PyObject *given) {
 }
 
 static PyMethodDef functions[] = {
-    {"column_names", column_names, METH_O, "the names with which columns of these names are found: all differ"},
+    {"column_names", column_names, METH_O,
+     "the names with which columns of these names are found: all differ"},
     {"printable", printable, METH_O, "the text, with what is not printable as \\xNN"},
     {NULL, NULL, 0, NULL}};
 

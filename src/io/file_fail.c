@@ -7,20 +7,9 @@
 #include <string.h>
 
 #include "core/fail.h"
-#include "text/printable.h"
+#include "core/printable.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
-
-/* Copies untrusted text as it is shown, truncated to size and 0-terminated. Never splits a character. */
-static void make_plain(char *to, size_t size, const char *text) {
-  char piece[CPB_PIECE_ROOM];
-  size_t used = 0, length;
-  while ((length = cpb_printable_next(&text, piece)) > 0 && used + length < size) {
-    memcpy(to + used, piece, length);
-    used += length;
-  }
-  to[used] = 0;
-}
 
 /* The last PATH_SHOWN bytes of a text, from the start of a character on. */
 static const char *end_of(const char *text) {
@@ -31,15 +20,14 @@ static const char *end_of(const char *text) {
   return end;
 }
 
-/* "path: message" without bytes that could control a terminal; a longer message is cut. */
+/* "path: message"; a longer message is cut. */
 static cpb_status fail_at(cpb_error *error, cpb_reason reason, const char *path, int64_t row,
                           const char *format, va_list arguments) {
-  char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
+  char sentence[SENTENCE], name[4 * PATH_SHOWN + 1];
   vsnprintf(sentence, sizeof sentence, format, arguments);
-  make_plain(plain, sizeof plain, sentence);
-  make_plain(name, sizeof name, end_of(path));
+  cpb_printable_copy(name, sizeof name, end_of(path));
   bool cut = end_of(path) != path || end_of(name) != name;
-  cpb_status status = cpb_fail(error, reason, "path", "%s%s: %s", cut ? ".." : "", end_of(name), plain);
+  cpb_status status = cpb_fail(error, reason, "path", "%s%s: %s", cut ? ".." : "", end_of(name), sentence);
   if (error != NULL) error->row = row;
   return status;
 }

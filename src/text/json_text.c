@@ -9,7 +9,7 @@
 
 #include "core/digits.h"
 #include "core/utf8.h"
-#include "text/printable.h"
+#include "core/printable.h"
 
 /* ---- text that grows ---- */
 

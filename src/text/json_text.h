@@ -43,7 +43,7 @@ size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
 void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NULL: null */
 
-/* NULL: null. A string that is not UTF-8 is decoded (cpb_utf8_decode); what is not printable (text/printable.h) is escaped. */
+/* NULL: null. A string that is not UTF-8 is decoded (cpb_utf8_decode); what is not printable (core/printable.h) is escaped. */
 void cpb_json_string(cpb_text *text, const char *string);
 
 /* Writes values by a format of these letters; everything else is copied, with blanks as the style demands:

@@ -1,6 +1,6 @@
 /* Text from files and users, as people are shown it: in messages, tables, pages and pictures. */
-#ifndef CPB_TEXT_PRINTABLE_H
-#define CPB_TEXT_PRINTABLE_H
+#ifndef CPB_CORE_PRINTABLE_H
+#define CPB_CORE_PRINTABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +15,8 @@ enum { CPB_PIECE_ROOM = 17 };
 /* The next character of *text, which is advanced past it: as it is if it is printable, else each of its bytes as \xNN, as
  * are bytes that are not UTF-8. Returns its length, 0 at the end of the text. */
 size_t cpb_printable_next(const char **text, char piece[CPB_PIECE_ROOM]);
+
+/* Copies a text as it is shown, cut to size > 0 between two characters and 0-terminated. */
+void cpb_printable_copy(char *to, size_t size, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-#include "text/printable.h"
+#include "core/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,4 +21,12 @@ size_t cpb_printable_next(const char **text, char piece[CPB_PIECE_ROOM]) {
     for (size_t i = 0; i < bytes; i++) used += (size_t)sprintf(piece + used, "\\x%02x", (unsigned char)p[i]);
   piece[used] = 0;
   return used;
+}
+
+void cpb_printable_copy(char *to, size_t size, const char *text) {
+  char piece[CPB_PIECE_ROOM];
+  size_t used = 0;
+  for (size_t length; (length = cpb_printable_next(&text, piece)) > 0 && used + length < size; used += length)
+    memcpy(to + used, piece, length);
+  to[used] = 0;
 }
