@@ -322,6 +322,7 @@ class BallDetector(OutlierMixin, _Ball):
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
     random_state : of the groups of `balls`.
+    verbose : whether fit shows a bar of its progress, by tqdm.
 
     The defaults are those of `capball ball --standardize --whiten --ridge 0.1 --nu 0.9`, with the same scores.
     """
@@ -329,7 +330,7 @@ class BallDetector(OutlierMixin, _Ball):
     def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, standardize: bool | None = None,
                  whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
                  gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
-                 random_state: Any = None):
+                 random_state: Any = None, verbose: bool = False):
         self.nu = nu
         self.contamination = contamination
         self.standardize = standardize
@@ -342,6 +343,7 @@ class BallDetector(OutlierMixin, _Ball):
         self.degree = degree
         self.gap = gap
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
         """Finds the ball; columns of text are left out, with a warning.
@@ -355,7 +357,7 @@ class BallDetector(OutlierMixin, _Ball):
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
         self._take(capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree,
                                 weights=weights, balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
-                                **detector_options(self.kernel, self.standardize, self.whiten, self.ridge)))
+                                progress=bool(self.verbose), **detector_options(self.kernel, self.standardize, self.whiten, self.ridge)))
         if self.contamination is not None:
             self.offset_ = _quantile(self.model_.scores(X), weights, self.contamination)
         return self
