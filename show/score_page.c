@@ -285,11 +285,9 @@ static void print_model(const show_scores *s, FILE *to) {
   else
     fprintf(to, "around all %" PRIu64 " training rows", m->rows);
   fprintf(to, "%s.</p>\n", m->whiten != NULL ? ", distances in standardised or whitened columns" : "");
-  fputs("<h2>The same again</h2>\n<pre class=\"formula\" tabindex=\"0\">capball score -m ", to);
-  show_put_html(to, s->model);
-  fputc(' ', to);
-  show_put_html(to, s->data);
-  fprintf(to, " --top %zu --html page.html</pre>\n", s->top);
+  fputs("<h2>The same again</h2>\n<pre class=\"formula\" tabindex=\"0\">", to);
+  show_put_html(to, s->again);
+  fputs("</pre>\n", to);
 }
 
 char *show_score_page(const show_scores *s, size_t *length) {

@@ -20,7 +20,7 @@ shows() {
   shift 2
   "$@" >out 2>err
   cat out err >both
-  ! acts -q both && [ "$(grep -acE '\\xc2\\x9b|\\xe2\\x81\\xa9' both)" -ge "$times" ]
+  ! acts -q both && [ "$(grep -acE '\\302\\233|\\xc2\\x9b|\\xe2\\x81\\xa9' both)" -ge "$times" ]
   verdict $? "$text"
 }
 

@@ -199,7 +199,9 @@ export interface RecommendRow {
 
 /** Measures which transform suits an index: recall of the true k nearest neighbours for each combination. */
 export function recommend(base: RowsLike, options?: { queries?: RowsLike; k?: number; engine?: 'float' | 'int8' | 'bits'; sample?: number; queryCount?: number; seed?: number; skipBad?: boolean; name?: string; queriesName?: string } & Stoppable): {
-  pick: RecommendRow; forCosine: RecommendRow; rows: RecommendRow[]; k: number; baseRows: number; queries: number; meanNorm: number; radius: number; poor: boolean; text: string; commands: string[];
+  pick: RecommendRow; forCosine: RecommendRow; rows: RecommendRow[]; k: number; baseRows: number; queries: number; meanNorm: number; radius: number; poor: boolean; text: string;
+  /** Lines for a shell, with the names and options that `base` and `queries` were read by; `fitted` is the file that the map is fitted to. */
+  commands: string[]; fitted: string;
 };
 
 /** Binary codes of Euclidean data: bit i says whether a row is inside ball i. */

@@ -47,7 +47,7 @@ export function createTry(jobs, use) {
   }
   async function readFile(chosen) {
     if (chosen.size > MOST_BYTES) {
-      showError('data-error', new Error(`${chosen.name} has ${chosen.size} bytes, more than a page can hold: use the command, capball recommend ${chosen.name}`));
+      showError('data-error', new Error(`${chosen.name} has ${chosen.size} bytes, more than a page can hold; the command, capball recommend, has no such limit`));
       return;
     }
     load(new Uint8Array(await chosen.arrayBuffer()), chosen.name);
@@ -107,7 +107,7 @@ export function createTry(jobs, use) {
     byId('commands').textContent = recommendation.commands.length > 0 ? recommendation.commands.join('\n') : 'The rows go into the index as they are, by cosine.';
     map = file;
     byId('download-map').disabled = map === null;
-    byId('map-note').textContent = map === null ? 'The pick needs no map.' : 'The file that the first command writes, byte for byte.';
+    byId('map-note').textContent = map === null ? 'The pick needs no map.' : 'The file that capball fit writes, byte for byte.';
     byId('report').hidden = false;
   }
   const sum = (number, text, kind) => element('div', { class: `sum ${kind}` }, element('b', {}, number), text);

@@ -17,8 +17,8 @@ const work = {
     const norms = capball.norms(rows, { center: map.center, bars: 24 });
     const spread = capball.SphereMap.fit(rows, { goal: 'spread', sample: 2048, progress: stage('ABID over s', 0.05, 0.3) });
     const { evidence } = spread;
-    const result = capball.recommend(rows, { k, engine, sample: 20000, queryCount: 200, name: file.name, progress: stage('recall', 0.3, 1) });
-    return { norms, s: map.s, abid: evidence, recommendation: result, map: mapFile(result.pick) };
+    const result = capball.recommend(rows, { k, engine, sample: 20000, queryCount: 200, progress: stage('recall', 0.3, 1) });
+    return { norms, s: map.s, abid: evidence, recommendation: result, map: mapFile(result) };
   },
   outliers({ columns, nu, standardize, whiten }) {
     const chosen = select(columns), model = capball.BallModel.fit(chosen, { nu, standardize, ...(whiten ? { whiten, ridge: standardize ? 0.1 : 0.01 } : {}) });
@@ -35,10 +35,10 @@ const work = {
 
 const nameOf = (column) => rows.names?.[column] || `x${column}`;
 
-/** The map file of a recommendation, as the first of its commands writes it. */
-function mapFile(pick) {
+/** The map file of a recommendation, as `capball fit` among its commands writes it. */
+function mapFile({ pick, fitted }) {
   if (pick.transform === 'none') return null;
-  if (pick.transform === 'sphere') return capball.SphereMap.fit(rows, { s: pick.scale }).toFile(file.name);
+  if (pick.transform === 'sphere') return capball.SphereMap.fit(rows, { s: pick.scale }).toFile(fitted);
   return capball.Transform.fit(rows, { kind: pick.transform }).toFile();
 }
 

@@ -52,6 +52,8 @@ WEB(rows_new) web_rows *web_rows_new(cpb_dtype dtype, size_t rows, size_t cols) 
 
 WEB(rows_data) const void *web_rows_data(const web_rows *rows) { return rows->view.data; }
 
+void web_file_free(show_file *file);
+
 static void free_list(char **list, size_t count) {
   for (size_t i = 0; list != NULL && i < count; i++) free(list[i]);
   free(list);
@@ -61,6 +63,7 @@ WEB(rows_free) void web_rows_free(web_rows *rows) {
   free_list(rows->names, rows->view.cols);
   free_list(rows->ids, rows->view.rows);
   free((void *)(uintptr_t)rows->view.data);
+  web_file_free(&rows->file);
   free(rows);
 }
 
