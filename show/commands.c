@@ -78,17 +78,21 @@ static const char *read_from(const show_file *file, const char *converted) {
   return file->count > 0 ? converted : file->path;
 }
 
-const char *show_fitted_file(const show_recommended *of) { return read_from(&of->base, "base_rows.npy"); }
+static const char *base_of(const show_recommended *of) { return read_from(&of->base, "base_rows.npy"); }
 
 static const char *queries_of(const show_recommended *of) {
-  return of->queries.path == NULL ? show_fitted_file(of) : read_from(&of->queries, "query_rows.npy");
+  return of->queries.path == NULL ? base_of(of) : read_from(&of->queries, "query_rows.npy");
+}
+
+static void put_file(const show_file *file, FILE *to) {
+  show_put_operand(to, file->path);
+  for (size_t i = 0; i < file->count; i++) show_put_option(to, &file->options[i]);
 }
 
 static void put_convert(const show_file *file, const char *converted, FILE *to) {
   if (file->path == NULL || file->count == 0) return;
   fputs("capball convert", to);
-  show_put_operand(to, file->path);
-  for (size_t i = 0; i < file->count; i++) show_put_option(to, &file->options[i]);
+  put_file(file, to);
   fprintf(to, " -o %s\n", converted);
 }
 
@@ -98,7 +102,7 @@ static void put_fit(const show_recommended *of, FILE *to) {
     put_number(to, "scale", of->scale);
   else
     fprintf(to, " --transform %s", cpb_transform_about(of->kind).name);
-  show_put_operand(to, show_fitted_file(of));
+  put_file(&of->base, to);
   fputs(" -o map.json\n", to);
 }
 
@@ -133,7 +137,7 @@ static void put_engine(const show_recommended *of, FILE *to) {
 
 static void put_steps(const show_recommended *of, FILE *to) {
   fputs("capball embed -m map.json", to);
-  show_put_operand(to, show_fitted_file(of));
+  show_put_operand(to, base_of(of));
   fputs(" -o rows.npy\ncapball query -m map.json", to);
   show_put_operand(to, queries_of(of));
   if (of->radius > 0)
@@ -151,7 +155,7 @@ static void put_steps(const show_recommended *of, FILE *to) {
 static void put_wrap(const show_recommended *of, FILE *to) {
   size_t half = of->candidates / 2 > of->k ? of->candidates / 2 : of->k;
   fputs("capball wrap", to);
-  show_put_operand(to, show_fitted_file(of));
+  show_put_operand(to, base_of(of));
   show_put_operand(to, queries_of(of));
   fprintf(to, " -m map.json --metric %s --candidates %zu -k %zu", cpb_metric_name(of->metric),
           of->twice ? half : of->candidates, of->k);
@@ -180,7 +184,7 @@ char *show_commands(const show_recommended *of) {
   show_text text;
   FILE *to = show_text_open(&text);
   if (to == NULL) return NULL;
-  put_convert(&of->base, show_fitted_file(of), to);
+  put_convert(&of->base, base_of(of), to);
   put_convert(&of->queries, queries_of(of), to);
   put_fit(of, to);
   if (goes_by_steps(of))

@@ -33,12 +33,9 @@ typedef struct show_recommended {
 /* The pick; names are left NULL. */
 show_recommended show_recommended_of(const cpb_recommendation_facts *r);
 
-/* Commands, one per line, that run as they are. A file that is read with options is converted once, so that the others need
- * none. The caller frees them; NULL if out of memory. */
+/* Commands, one per line, that run as they are. The map is fitted to the file of the base, whose names of columns it keeps; for
+ * the others a file that is read with options is converted once. The caller frees them; NULL if out of memory. */
 char *show_commands(const show_recommended *of);
-
-/* The file that the map is fitted to: the base, or what it is converted to. */
-const char *show_fitted_file(const show_recommended *of);
 
 /* Parts of a line, each with a blank before it: a word, quoted for the shell; a file, which is no option though its name
  * begins with a dash ("-" is standard input); an option. */

@@ -18,7 +18,7 @@ const work = {
     const spread = capball.SphereMap.fit(rows, { goal: 'spread', sample: 2048, progress: stage('ABID over s', 0.05, 0.3) });
     const { evidence } = spread;
     const result = capball.recommend(rows, { k, engine, sample: 20000, queryCount: 200, progress: stage('recall', 0.3, 1) });
-    return { norms, s: map.s, abid: evidence, recommendation: result, map: mapFile(result) };
+    return { norms, s: map.s, abid: evidence, recommendation: result, map: mapFile(result.pick) };
   },
   outliers({ columns, nu, standardize, whiten }) {
     const chosen = select(columns), model = capball.BallModel.fit(chosen, { nu, standardize, ...(whiten ? { whiten, ridge: standardize ? 0.1 : 0.01 } : {}) });
@@ -36,9 +36,9 @@ const work = {
 const nameOf = (column) => rows.names?.[column] || `x${column}`;
 
 /** The map file of a recommendation, as `capball fit` among its commands writes it. */
-function mapFile({ pick, fitted }) {
+function mapFile(pick) {
   if (pick.transform === 'none') return null;
-  if (pick.transform === 'sphere') return capball.SphereMap.fit(rows, { s: pick.scale }).toFile(fitted);
+  if (pick.transform === 'sphere') return capball.SphereMap.fit(rows, { s: pick.scale }).toFile(file.name);
   return capball.Transform.fit(rows, { kind: pick.transform }).toFile();
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/fail.h"
+#include "core/printable.h"
 
 cpb_error web_error;
 
@@ -32,6 +33,17 @@ WEB(error_json) char *web_error_json(void) {
                                   "reason", (uint64_t)web_error.reason, "row",
                                   web_error.row < 0 ? web_new("null") : web_new("I", (uint64_t)web_error.row),
                                   "argument", web_error.argument, "text", web_error.text));
+}
+
+/* As people are shown it. */
+WEB(printable) char *web_printable(const char *text) {
+  size_t room = 4 * strlen(text) + 1;
+  char *shown = malloc(room);
+  if (shown == NULL)
+    cpb_fail_memory(&web_error, "%zu bytes", room);
+  else
+    cpb_printable_copy(shown, room, text);
+  return shown;
 }
 
 /* ---- rows ---- */

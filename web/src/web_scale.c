@@ -134,11 +134,11 @@ static char *describe(const cpb_recommendation_facts *r, show_file base, show_fi
   cpb_text *rows = web_new("[]");
   for (size_t i = 0; i < r->count; i++) rows = cpb_json_append(rows, row_of(r->rows[i]));
   char *text =
-      web_text(CPB_OK, web_new("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:s, s:s, s:s, s:o}", "pick",
+      web_text(CPB_OK, web_new("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:s, s:s, s:o}", "pick",
                                (uint64_t)r->pick, "forCosine", (uint64_t)r->for_cosine, "k", (uint64_t)r->k,
                                "baseRows", (uint64_t)r->base_rows, "queries", (uint64_t)r->queries,
                                "meanNorm", r->norm_mean, "radius", r->radius, "poor", (int)r->poor, "text",
-                               words, "commands", commands, "fitted", show_fitted_file(&pick), "rows", rows));
+                               words, "commands", commands, "rows", rows));
   free(commands);
   free(words);
   return text;
