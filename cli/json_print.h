@@ -19,7 +19,4 @@ int cli_print_json(const cli_job *job, cpb_text *object);
 /* The text of a value, which is freed; the caller frees the text. NULL for NULL, and on failure. */
 char *cli_json_text(cpb_text *value);
 
-/* A string, with ? in place of bytes that are not UTF-8; null for NULL. */
-cpb_text *cli_json_name(const char *name);
-
 #endif
