@@ -93,6 +93,8 @@ static int take_allowed(asking *a, PyObject *allowed) {
 }
 
 static int take_held(asking *a, PyObject *held) {
+  a->options.held_rows = a->base.view.rows;
+  if (held == NULL) return 0;
   Py_ssize_t count = PySequence_Size(held);
   if (count < 0 || face_ids(held, "held", 1, (size_t)count, &a->held) < 0) return -1;
   a->options.held = a->held.buf;
@@ -156,7 +158,7 @@ static PyObject *engine_search(FACE_CALL) {
   PyObject *values[ASKED], *result = NULL;
   asking a = {.way = NULL};
   (void)self;
-  if (face_arguments("engine_search", names, HELD + 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_arguments("engine_search", names, HELD, args, nargs, kwnames, values) < 0) return NULL;
   if (take(&a, values) == 0) {
     cpb_hit *hits = face_hits_room(a.queries.view.rows, a.options.k);
     if (hits != NULL) result = search(&a, values[THREADS], hits);

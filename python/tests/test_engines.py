@@ -538,3 +538,37 @@ def test_saved_engines_of_a_factory(rng, tmp_path):
     index = Euclidean("faiss-flat").add(rng.normal(size=(300, 3)))
     index.save(tmp_path / "index")
     np.testing.assert_array_equal(Euclidean.load(tmp_path / "index").search(index.rows[:5], 3).ids, index.search(index.rows[:5], 3).ids)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_an_engine_that_fails_while_it_takes_rows_in(refit, rng):
+    """The index is as it was before, and no answer comes from rows that the engine took in half."""
+    class Breaking(Growing):
+        broken = False
+
+        def build(self, rows, metric):
+            super().build(rows[::-1] if self.broken else rows, metric)
+            if self.broken:
+                raise OSError("disk full")
+
+        def grow(self, rows, first):
+            self.rows = np.concatenate([self.rows[5:], rows])
+            raise OSError("disk full")
+
+    rows = clusters(rng, 600)
+    index = Euclidean(Breaking(ranking), transform="sphere", candidates=20, refit=refit).add(rows)
+    want = index.search(rows[:20], 3)
+    with pytest.raises(OSError, match="disk full"):
+        index.add(rows[:9])  # of the same kind: it grows
+    assert len(index) == len(index.rows) == 600
+    np.testing.assert_array_equal(index.search(rows[:20], 3).ids, want.ids)
+    if refit:
+        index.engine.broken = True
+        with pytest.raises(OSError, match="disk full"):
+            index.add(rows[:400] + 1000)
+        with pytest.raises(OSError, match="disk full"):
+            index.search(rows[:20], 3)
+        index.engine.broken = False
+        np.testing.assert_array_equal(index.search(rows[:20], 3).ids, want.ids)
+    found = index.search(rows[:20], 3, certificates="engine")
+    np.testing.assert_array_equal(found.ids[found.proven], capball.knn(rows, rows[:20], 3).ids[found.proven])

@@ -3,17 +3,16 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/best.h"
 #include "core/fail.h"
+#include "core/id_set.h"
 #include "core/memory.h"
 #include "core/rows.h"
 #include "loop/chunk.h"
 #include "parallel/blocks.h"
 #include "recommend/recipe.h"
 #include "search/measure.h"
-#include "search/query_numbers.h"
 
 /* Appends the ids of an answer that are new, as far as there is room; CPB_NO_ROW follows the last. */
 static void join(const uint64_t *answer, size_t count, uint64_t *ids, size_t room) {
@@ -37,21 +36,26 @@ typedef struct measuring {
 static cpb_status measure_query(void *arg, size_t query, cpb_error *error) {
   const measuring *m = arg;
   const cpb_asking *a = m->of;
-  double *q = malloc(a->base.cols * sizeof *q);
-  cpb_hit *hits = m->hits + query * m->count;
-  int fault = 0;
-  if (q == NULL) return cpb_fail_memory(error, "a row");
-  cpb_row_widen(a->queries, query, q);
-  for (size_t i = 0; i < m->count && fault == 0; i++) {
+  const cpb_loops *loops = cpb_loops_here();
+  cpb_memory memory = {0};
+  double *q = cpb_memory_take(&memory, a->base.cols, sizeof *q);
+  cpb_ranked *ranked = cpb_memory_take(&memory, m->count, sizeof *ranked);
+  cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu candidates", m->count) : CPB_OK;
+  size_t found = 0;
+  if (status == CPB_OK) cpb_row_widen(a->queries, query, q);
+  for (size_t i = 0; i < m->count && status == CPB_OK; i++) {
     uint64_t id = m->ids[query * m->stride + i];
-    bool found = id != CPB_NO_ROW && (a->allowed == NULL || a->allowed[id]);
-    hits[i] = (cpb_hit){found ? id : CPB_NO_ROW, INFINITY};
-    if (found) fault = cpb_measure(cpb_loops_here(), CPB_L2, a->base, (size_t)id, q, NULL, &hits[i].value);
-    if (fault != 0) cpb_fault_report((size_t)id, fault, "base", error);
+    if (id == CPB_NO_ROW || (a->allowed != NULL && !a->allowed[id])) continue;
+    int fault = cpb_measure(loops, CPB_L2, a->base, (size_t)id, q, NULL, &ranked[found].key);
+    ranked[found++].id = id;
+    if (fault != 0) status = cpb_fault_report((size_t)id, fault, "base", error);
   }
-  cpb_hits_by_distance(hits, m->count);
-  free(q);
-  return fault == 0 ? CPB_OK : CPB_EROW;
+  cpb_ranked_sort(ranked, found);
+  for (size_t i = 0; i < m->count && status == CPB_OK; i++)
+    m->hits[query * m->count + i] =
+        i < found ? (cpb_hit){ranked[i].id, ranked[i].key} : (cpb_hit){CPB_NO_ROW, INFINITY};
+  cpb_memory_free(&memory);
+  return status;
 }
 
 bool cpb_engine_distances(const cpb_asking *a, const uint64_t *ids, size_t stride, size_t count,
@@ -61,7 +65,7 @@ bool cpb_engine_distances(const cpb_asking *a, const uint64_t *ids, size_t strid
 }
 
 bool cpb_engine_prepare(cpb_asking *a) {
-  if (a->held != NULL) return true;
+  if (a->held_rows > 0) return true;
   a->rows = malloc(a->base.rows * cpb_transform_cols(a->transform) * sizeof *a->rows);
   if (a->rows == NULL) return cpb_fail_memory(a->error, "%zu transformed rows", a->base.rows) == CPB_OK;
   return cpb_prepare_rows(a->transform, a->base, a->lenient, a->rows, a->exec, a->error) == CPB_OK;
@@ -74,28 +78,27 @@ bool cpb_engine_check_id(double id, size_t query, size_t rows, cpb_error *error)
                          query, rows - 1) == CPB_OK;
 }
 
-/* One answer: places among the engine's rows become rows of the base. `sorted` has room for it. */
-static bool take_answer(const cpb_asking *a, size_t query, size_t count, uint64_t *ids, uint64_t *sorted) {
+/* One answer: places among the engine's rows become rows of the base. */
+static bool take_answer(const cpb_asking *a, size_t query, size_t count, uint64_t *ids, cpb_id_set *met) {
+  cpb_id_set_empty(met);
   for (size_t i = 0; i < count; i++) {
     if (ids[i] == CPB_NO_ROW) continue;
     if (!cpb_engine_check_id((double)(int64_t)ids[i], query, cpb_engine_rows(a), a->error)) return false;
     ids[i] = cpb_engine_row(a, (size_t)ids[i]);
-  }
-  memcpy(sorted, ids, count * sizeof *sorted);
-  qsort(sorted, count, sizeof *sorted, cpb_compare_ids);
-  for (size_t i = 1; i < count; i++)
-    if (sorted[i] == sorted[i - 1] && sorted[i] != CPB_NO_ROW)
-      return cpb_fail_count(a->error, "ids", sorted[i], "the engine must name a row once for query %zu",
+    if (!cpb_id_set_add(met, ids[i]))
+      return cpb_fail_count(a->error, "ids", ids[i], "the engine must name a row once for query %zu",
                             query) == CPB_OK;
+  }
   return true;
 }
 
 static bool take_answers(const cpb_asking *a, size_t forms, size_t count, uint64_t *ids) {
-  uint64_t *sorted = malloc(count * sizeof *sorted);
-  bool done = sorted != NULL || cpb_fail_memory(a->error, "%zu candidates", count) == CPB_OK;
+  cpb_memory memory = {0};
+  cpb_id_set met = cpb_id_set_take(&memory, count);
+  bool done = !memory.failed || cpb_fail_memory(a->error, "%zu candidates", count) == CPB_OK;
   for (size_t i = 0; i < forms * a->queries.rows && done; i++)
-    done = take_answer(a, i % a->queries.rows, count, ids + i * count, sorted);
-  free(sorted);
+    done = take_answer(a, i % a->queries.rows, count, ids + i * count, &met);
+  cpb_memory_free(&memory);
   return done;
 }
 

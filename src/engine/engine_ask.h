@@ -11,12 +11,11 @@ typedef struct cpb_asking {
   cpb_view base, queries;
   cpb_metric metric;
   uint64_t seed;
-  const uint64_t
-      *held; /* as in cpb_wrap_options; NULL: all rows of the base, which are prepared for every question */
-  size_t held_rows;
-  const bool *allowed; /* NULL: all */
-  bool lenient;        /* see cpb_prepare_rows */
-  float *rows;         /* the transformed base; set by cpb_engine_prepare, the caller frees it */
+  size_t held_rows;     /* as in cpb_wrap_options; .. */
+  const uint64_t *held; /* .. NULL: the engine has all rows of the base */
+  const bool *allowed;  /* NULL: all */
+  bool lenient;         /* see cpb_prepare_rows */
+  float *rows;          /* the transformed base; set by cpb_engine_prepare, the caller frees it */
   const cpb_exec *exec;
   cpb_error *error; /* not NULL: set if one of these functions returns false */
 } cpb_asking;

@@ -112,10 +112,11 @@ static bool ask_again(const wrapping *w) {
 /* The lowest score of the rows that the engine has returned, whose images are y; NAN if they are not in the order of
  * their scores: then it has not kept its promise, or the rows or queries are not those it has. */
 static double lowest_of(const wrapping *w, size_t query, cpb_view y, double error, double *row) {
+  const cpb_loops *loops = cpb_loops_here();
   double lowest = INFINITY;
   for (size_t i = 0; i < y.rows; i++) {
     cpb_row_widen(y, i, row);
-    double score = cpb_loops_here()->dot(w->p + query * y.cols, row, y.cols);
+    double score = loops->dot(w->p + query * y.cols, row, y.cols);
     if (!(score <= lowest + 2 * error)) return NAN;
     lowest = fmin(lowest, score);
   }
@@ -216,10 +217,13 @@ static cpb_status check_balls(const cpb_transform *transform, double radius, boo
 
 static cpb_status check_held(const wrapping *w, cpb_error *error) {
   const cpb_asking *a = &w->of;
-  for (size_t i = 0; i < cpb_engine_rows(a); i++)
-    if (cpb_engine_row(a, i) >= a->base.rows)
+  if (a->held == NULL && a->held_rows > 0 && a->held_rows != a->base.rows)
+    return cpb_fail_count(error, "held_rows", a->held_rows, "the engine must hold all %zu rows of the base",
+                          a->base.rows);
+  for (size_t i = 0; a->held != NULL && i < a->held_rows; i++)
+    if (a->held[i] >= a->base.rows)
       return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "held", "there is no row %llu in a base of %zu",
-                      (unsigned long long)cpb_engine_row(a, i), a->base.rows);
+                      (unsigned long long)a->held[i], a->base.rows);
   return CPB_OK;
 }
 
@@ -245,7 +249,8 @@ static cpb_status check_certificate(wrapping *w, cpb_error *error) {
 static cpb_status check_counts(wrapping *w, cpb_error *error) {
   const cpb_asking *a = &w->of;
   size_t rows = cpb_engine_rows(a);
-  for (size_t i = 0; i < rows; i++) w->left += a->allowed == NULL || a->allowed[cpb_engine_row(a, i)];
+  w->left = a->allowed == NULL ? rows : 0;
+  for (size_t i = 0; a->allowed != NULL && i < rows; i++) w->left += a->allowed[cpb_engine_row(a, i)];
   if (w->o.candidates > rows) w->o.candidates = rows;
   if (w->o.k > w->left)
     return cpb_fail_count(error, "k", w->o.k, "k must be at most the %zu rows that may be found", w->left);

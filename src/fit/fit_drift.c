@@ -22,8 +22,7 @@ static double drift_of(double norm, size_t d, const double *sums) {
 
 cpb_status cpb_fit_drift(const double *center, double norm, cpb_view rows, int sign, double *sums,
                          double *drift, cpb_error *error) {
-  if (center == NULL || sums == NULL || drift == NULL)
-    return cpb_fail_missing(error, center == NULL ? "center" : sums == NULL ? "sums" : "drift");
+  if (sums == NULL || drift == NULL) return cpb_fail_missing(error, sums == NULL ? "sums" : "drift");
   if (!(norm >= 0)) return cpb_fail_domain(error, "norm", norm, "norm must be >= 0");
   if (sign != 1 && sign != -1) return cpb_fail_choice(error, "sign", sign);
   cpb_status status = cpb_check_finite(rows, "rows", rows.cols, NULL, error);
@@ -35,7 +34,8 @@ cpb_status cpb_fit_drift(const double *center, double norm, cpb_view rows, int s
     cpb_ruler_length(&ruler, i, &length);
     cpb_row_widen(rows, i, row);
     sums[NORMS] += sign * length;
-    for (size_t k = 0; k < rows.cols; k++) sums[OFFSETS + k] += sign * (row[k] - center[k]);
+    for (size_t k = 0; k < rows.cols; k++)
+      sums[OFFSETS + k] += sign * (row[k] - (center != NULL ? center[k] : 0));
   }
   sums[ROWS] += sign * (double)rows.rows;
   *drift = drift_of(norm, rows.cols, sums);

@@ -126,15 +126,13 @@ CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cp
                                        const cpb_engine_options *options, cpb_engine_report **report,
                                        const cpb_exec *exec, cpb_error *error);
 
-/** What proves that no other row is nearer than the k-th of an answer, and what the engine must promise for it.
- *  Values are fixed. */
+/** What proves that no other row is nearer than the k-th of an answer, and what the engine must promise. Fixed values.
+ *  ENGINE: its candidates are the rows of the highest scores of all rows it holds, in this order, each score within
+ *  the default error of cpb_external of <p,y>. Fewer candidates than requested prove nothing, unless it holds no more. */
 typedef enum cpb_certificate {
   CPB_CERTIFY_NOTHING = 0, /* nothing is proven, nothing promised */
-  CPB_CERTIFY_ENGINE =
-      1, /* T13. Promise: the candidates are the rows of the highest scores of all rows the engine
-                              holds, in this order, each score within cpb_external's default error of <p,y>. Fewer
-                              candidates than requested prove nothing, unless they are all rows it holds */
-  CPB_CERTIFY_ROWS = 2, /* all rows are compared: the engine promises nothing */
+  CPB_CERTIFY_ENGINE = 1,  /* the scores of the candidates, by T13 */
+  CPB_CERTIFY_ROWS = 2,    /* all rows are compared: the engine promises nothing */
 } cpb_certificate;
 
 /** How to query an engine. Start from cpb_wrap_options_init. */
@@ -145,16 +143,14 @@ typedef struct cpb_wrap_options {
   double radius;     /* on the sphere: of ball queries; 0 (the default): point queries */
   bool twice; /* on the sphere: query again with balls of the k-th distance found for each query, and take the
                  nearest of both results; the engine builds its index again for it. Default false */
-  cpb_metric metric; /* of the engine: that of the transform, or any for unit rows; default cosine */
-  uint64_t seed;     /* for randomised engines */
-  const uint64_t
-      *held; /* the rows of the base that the engine holds already, in its order; the ids it returns are
-                           places in this list. NULL (the default): it is given all rows */
-  size_t held_rows; /* their number */
-  const bool *
-      allowed; /* base.rows flags: which of the held rows may be found; NULL (the default): all. Proportionally
-                           more candidates are requested, until k are found; if only 10 times `candidates` rows or fewer
-                           are allowed, they are searched exactly instead */
+  cpb_metric metric;    /* of the engine: that of the transform, or any for unit rows; default cosine */
+  uint64_t seed;        /* for randomised engines */
+  size_t held_rows;     /* that the engine holds already; 0 (the default): it is given all rows of the base */
+  const uint64_t *held; /* their numbers, in the engine's order, in which its ids are places; NULL (the
+                           default): all rows of the base */
+  const bool *allowed;  /* base.rows flags: the held rows that may be found; NULL (the default): all. More
+                           candidates are requested in proportion, and until k are found; at most 10 times
+                           `candidates` rows are searched exactly instead */
   cpb_certificate certificate; /* default CPB_CERTIFY_NOTHING */
   bool *proven;                /* one per query: receives whether its k rows are certain to be the nearest
                                   allowed ones; NULL (the default) */

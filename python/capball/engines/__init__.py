@@ -133,12 +133,13 @@ class Euclidean:
         self._fitted: tuple[np.ndarray, float] = (np.empty(0), 0.0)  # mean and mean norm of the rows of the fit
         self._sums: np.ndarray = np.empty(0)  # of those that there are now, about that mean
         self._k, self._radius = 0, 0.0
+        self._stale = False  # the engine has failed while it took rows in: who knows which it has
 
     # ---- rows
 
     def __len__(self) -> int:
         """Rows that can be found."""
-        return int(self._alive.sum())
+        return int(np.count_nonzero(self._alive))
 
     def __repr__(self) -> str:
         name = self._made[0] or getattr(self.engine, "name", type(self.engine).__name__)
@@ -171,10 +172,10 @@ class Euclidean:
             self._k = 0
             if not first or self._have_left(rows):
                 self._build(anew=True)
-            elif not self._grow(rows):
-                self._build(anew=False)
+            elif self._stale or not self._grow(rows):
+                self._build(fit=self._refits)
         except BaseException:
-            self.__dict__.update(before)
+            self.__dict__.update(before, _stale=self._stale)
             raise
         self._warn(before["outgrown"])
         return self
@@ -193,6 +194,7 @@ class Euclidean:
         self.transform, self.metric, self.scale, self.twice = self._wanted
         self.trials, self.outgrown = [], ""
         if self.transform == "auto":
+            self._stale = True  # trials may be made with this engine
             chosen = self._choose(rows)
             self.transform, self.metric, self.scale, self.twice = chosen.transform, chosen.metric, chosen.scale, chosen.twice
             _log.info("%s", self.why)
@@ -201,16 +203,18 @@ class Euclidean:
         self._sums = _core.fit_drift(middle, 0.0, rows, none)[1]
         self._fitted = (middle, self._sums[1] / len(rows))
 
-    def _build(self, anew: bool) -> None:
+    def _build(self, anew: bool = False, fit: bool = False) -> None:
         """An engine of the rows that can be found. anew: they are no longer those that the transform was chosen for."""
         held = np.flatnonzero(self._alive)
         rows = self.rows if len(held) == len(self.rows) else self.rows[held]
         if anew:
             self._begin(rows)
-        if anew or self._refits:
+        if anew or fit:
             self._fit(rows)
-        self.engine.build(self.way.embed(rows, dtype="float32"), self.metric)
-        self._held, self._k = held, 0
+        embedded = self.way.embed(rows, dtype="float32")
+        self._stale = True
+        self.engine.build(embedded, self.metric)
+        self._held, self._k, self._stale = held, 0, False
 
     def _grow(self, rows: np.ndarray) -> bool:
         """Whether the engine has taken these rows in; not where they do not fit through the transform."""
@@ -222,8 +226,10 @@ class Euclidean:
             raise ValueError(f"{error}: the transform was not fitted for it, and is not fitted again") from error
         if not hasattr(self.engine, "grow"):
             return False
+        self._stale = True
         self.engine.grow(embedded, len(self._held))
         self._held = np.concatenate([self._held, np.arange(len(self.rows) - len(rows), len(self.rows))])
+        self._stale = False
         return True
 
     @property
@@ -256,7 +262,7 @@ the transform was fitted, and neighbours may be missed""" if out else ""
             if leave and len(self):
                 self._build(anew=True)
         except BaseException as error:
-            self.__dict__.update(before)
+            self.__dict__.update(before, _stale=self._stale)
             if not isinstance(error, ValueError):  # what is left, such as a single row, is nothing to fit to
                 raise
         self._warn(said)
@@ -343,21 +349,22 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         """The engine's own answer: places among the rows that it has. numbers: of these queries, for messages."""
         numbers = np.arange(len(asked)) if numbers is None else numbers
         try:
-            ids = np.asarray(self.engine.search(asked, count))
+            found = np.asarray(self.engine.search(asked, count))
         except Exception as error:
             first, last, cause = self._failing(asked, count, error)
             those = f"query {numbers[first]}" if last == first + 1 else f"queries {numbers[first]} to {numbers[last - 1]}, asked together"
             raise EngineError(f"{those}: the engine has raised {type(cause).__name__}: {cause}") from cause
         name = getattr(self.engine, "name", type(self.engine).__name__)
-        if ids.ndim != 2 or len(ids) != len(asked) or ids.dtype.kind not in "iu":
+        if found.ndim != 2 or len(found) != len(asked) or found.dtype.kind not in "iu":
             raise ValueError(f"{name} must give the ids of {count} rows for each of {len(asked)} queries, whole numbers of shape "
-                             f"({len(asked)}, {count}); it gave {ids.dtype} of shape {ids.shape}")
+                             f"({len(asked)}, {count}); it gave {found.dtype} of shape {found.shape}")
+        ids = found.astype(np.int64)
         wrong = np.argwhere((ids < -1) | (ids >= len(self._held)))
         if len(wrong):
             query, place = wrong[0]
             raise ValueError(f"query {numbers[query]}: {name} gave row {ids[query, place]}, but it has rows 0 .. {len(self._held) - 1}, "
                              "and -1 stands where it found none")
-        return ids.astype(np.int64)
+        return ids
 
     def _failing(self, asked: np.ndarray, count: int, error: Exception) -> tuple[int, int, Exception]:
         """The first query that the engine fails on, as far as halves of them fail, too, and what it raises there."""
@@ -377,6 +384,8 @@ the transform was fitted, and neighbours may be missed""" if out else ""
     def _queries(self, queries: Any) -> np.ndarray:
         if len(self) == 0:
             raise ValueError("there are no rows yet: add some")
+        if self._stale:
+            self._build()
         queries = np.atleast_2d(np.asarray(queries))
         if queries.shape[1] != self.rows.shape[1]:
             raise ValueError(f"queries have {queries.shape[1]} columns, the index has {self.rows.shape[1]}")
@@ -420,7 +429,7 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         twice = self.twice and isinstance(self.way, capball.SphereMap) and self.way.whiten is None
         (distances, near), proven = _core.engine_search(
             self.way, self.rows, queries, self._answer, k, self._count(k), self._usual_radius(k), twice, self.metric,
-            self._held, None if whole else allowed, _CERTIFICATE[certificates])
+            None if len(self._held) == len(self.rows) else self._held, None if whole else allowed, _CERTIFICATE[certificates])
         if certificates:
             return Certified(distances, near, proven.view(bool))
         if audit:
@@ -486,6 +495,8 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         """Writes rows, transform, index, engine and settings into a folder."""
         if len(self.rows) == 0:
             raise ValueError("there are no rows yet: add some")
+        if self._stale:
+            self._build()
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "rows.npy", self.rows)
