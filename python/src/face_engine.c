@@ -160,7 +160,7 @@ static PyObject *engine_search(FACE_CALL) {
   (void)self;
   if (face_arguments("engine_search", names, HELD, args, nargs, kwnames, values) < 0) return NULL;
   if (take(&a, values) == 0) {
-    cpb_hit *hits = face_hits_room(a.queries.view.rows, a.options.k);
+    cpb_hit *hits = face_hits_room(a.queries.view.rows, a.options.k, a.base.view.rows);
     if (hits != NULL) result = search(&a, values[THREADS], hits);
     PyMem_Free(hits);
   }

@@ -239,7 +239,7 @@ def test_what_is_no_engine_is_refused(rng):
         Euclidean(exact).add(rng.normal(size=(50, 3))).search(rng.normal(size=(1, 4)))
     with pytest.raises(ValueError, match="filter must be"):
         Euclidean(exact).add(rng.normal(size=(50, 3))).search(rng.normal(size=(1, 3)), filter=[True])
-    with pytest.raises(ValueError, match="at most the 20 rows that may be found, got 40"):
+    with pytest.raises(ValueError, match="40 neighbours asked for, more than the number of rows that may be found, 20"):
         Euclidean(exact).add(rng.normal(size=(50, 3))).search(rng.normal(size=(1, 3)), 40, filter=np.arange(20))
     with pytest.raises(ValueError, match="whole numbers"):
         Euclidean(exact).add(rng.normal(size=(50, 3))).remove([50])

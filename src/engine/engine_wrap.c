@@ -252,12 +252,8 @@ static cpb_status check_counts(wrapping *w, cpb_error *error) {
   w->left = a->allowed == NULL ? rows : 0;
   for (size_t i = 0; a->allowed != NULL && i < rows; i++) w->left += a->allowed[cpb_engine_row(a, i)];
   if (w->o.candidates > rows) w->o.candidates = rows;
-  if (w->o.k > w->left)
-    return cpb_fail_count(error, "k", w->o.k, "k must be at most the %zu rows that may be found", w->left);
-  if (w->o.k == 0 || w->o.k > w->o.candidates)
-    return cpb_fail_count(error, "k", w->o.k, "k must be at least 1 and at most the %zu candidates",
-                          w->o.candidates);
-  return CPB_OK;
+  cpb_status status = cpb_check_k(w->o.k, w->left, "k", "rows that may be found", error);
+  return status == CPB_OK ? cpb_check_k(w->o.k, w->o.candidates, "k", "candidates", error) : status;
 }
 
 static cpb_status check(wrapping *w, cpb_error *error) {
