@@ -189,11 +189,15 @@ int face_add_estimator(PyObject *module);
 const cpb_sketch *face_sketch_of(PyObject *object, const char *name);
 int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
+int face_add_engine(PyObject *module);
 int face_add_recommend(PyObject *module);
 int face_add_cosines(PyObject *module);
 int face_add_pieces(PyObject *module);
 int face_add_sql(PyObject *module);
 int face_add_names(PyObject *module);
+
+/* The transform in a Transform; NULL, and no exception, for another object. */
+const cpb_transform *face_transform_of(PyObject *object);
 
 /* The statistics of an argument; NULL with a TypeError. */
 cpb_statistics *face_statistics_of(PyObject *object, const char *name);
