@@ -12,7 +12,6 @@
 #include "base/sized.h"
 #include "loops/table.h"
 #include "base/blocks.h"
-#include "capball/advanced/candidates.h"
 #include "base/id_set.h"
 #include "search/measure.h"
 #include "sphere/embedded_distance.h"
