@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each transform gains on real engines, measured by `capball recommend`; writes docs/engines.md and the README's sentence.
+"""What each transform gains on real engines, measured by `capball recommend`; writes docs/explanation/engines.md and the README's sentence.
 
     python bench/engine_recall.py --log runs.jsonl [--sets all --engines annoy,hnsw,scann --rows 5000]
     python bench/engine_recall.py --log runs.jsonl --write        only the page, from what the logs hold
@@ -278,7 +278,7 @@ def main():
     known = [line for line in known if line["key"][3] == options.rows]
     runs = {tuple(line["key"][:3]): line["found"] for line in known if "failed" not in line["found"]}
     lines = [line for engine in ENGINES for name in SETS if (line := line_of(name, engine, runs)) is not None]
-    (root / "docs" / "engines.md").write_text(page(known, options.rows, varied, lines, runs))
+    (root / "docs" / "explanation" / "engines.md").write_text(page(known, options.rows, varied, lines, runs))
     write_readme(lines)
     return 0
 

@@ -23,15 +23,15 @@ def test_examples(name, needs):
 
 
 def test_samples_of_the_page(tmp_path, monkeypatch):
-    """The blocks of docs/python.md, one after the other in one session."""
+    """The blocks of docs/reference/python.md, one after the other in one session."""
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     torch = importlib.util.find_spec("torch")
-    text = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.S) if torch or "torch" not in block]
     runner, names = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), {}
     for number, block in enumerate(blocks):
-        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", "docs/python.md", 0)
+        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", "docs/reference/python.md", 0)
         runner.run(test, clear_globs=False)
         names = test.globs
     assert len(blocks) >= 5 and runner.failures == 0
