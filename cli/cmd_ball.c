@@ -236,7 +236,7 @@ const cli_command cli_verb_ball = {
         "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
         "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
         "rows, and "
-        "a few outliers do not move it. docs/outliers.md has figures.\n"
+        "a few outliers do not move it. docs/explanation/outliers.md has figures.\n"
         "--balls K is for rows in several clouds: rows are grouped by k-means, each group has a ball with a "
         "gap of "
         "its own, and all balls have one radius. A group with less than 1/8 of its even share of the rows "

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1 }; /* of all schemas, docs/json.md; added members do not change it */
+enum { VERSION = 1 }; /* of all schemas, docs/reference/json.md; added members do not change it */
 
 const char *cli_digits(double value, char to[CPB_JSON_NUMBER_ROOM]) {
   cpb_print_fewest(to, value);

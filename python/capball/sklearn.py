@@ -300,7 +300,7 @@ class EnclosingBall(_Ball):
 
 
 def detector_options(kernel: str, standardize: bool | None, whiten: bool | None, ridge: float) -> dict[str, Any]:
-    """The recipe of docs/outliers.md where nothing else is asked for; kernels go with neither."""
+    """The recipe of docs/explanation/outliers.md where nothing else is asked for; kernels go with neither."""
     linear = kernel == "linear"
     whiten = linear if whiten is None else whiten
     return dict(kernel=kernel, standardize=linear if standardize is None else standardize, whiten=whiten,

@@ -1,4 +1,4 @@
-/* The snapshot at the beginning of an index file: head, segments of blocks, ids, checksums. docs/index-format.md */
+/* The snapshot at the beginning of an index file: head, segments of blocks, ids, checksums. docs/reference/index-format.md */
 #ifndef CPB_SEARCH_INDEX_SNAPSHOT_H
 #define CPB_SEARCH_INDEX_SNAPSHOT_H
 
