@@ -119,6 +119,7 @@ void cpb_map_embed_row(void *of, size_t row) {
 /* Turns a stored row Y into coordinates of y + v, y a unit vector: (y+v)_i = unit Y_i + mirrored h_i + u_i. */
 typedef struct lifted_row {
   double unit, mirrored, factor;
+  double rise; /* (y+v)_0 for v = e in the south, where y_0+1 would cancel; else NAN */
 } lifted_row;
 
 /* factor * (y+v)_i for i = offset .. offset+count, all below d+1. */
@@ -132,7 +133,8 @@ static const double *lifted_chunk(const cpb_map_rows *rows, size_t row, size_t o
     rows->loops->axpby(lift.unit, y, 1, map->pole + offset, buffer, count);
   else
     for (size_t i = 0; i < count; i++) buffer[i] = lift.unit * y[i];
-  if (map->pole == NULL && offset + count == map->options.d + 1) buffer[count - 1] += 1;
+  if (map->pole == NULL && offset + count == map->options.d + 1)
+    buffer[count - 1] = isnan(lift.rise) ? buffer[count - 1] + 1 : lift.rise;
   if (lift.factor != 1)
     for (size_t i = 0; i < count; i++) buffer[i] *= lift.factor;
   return buffer;
@@ -159,21 +161,25 @@ static cpb_fault measure_row(const cpb_map_rows *rows, size_t row, lifted_row *l
   size_t cols = map->options.d + 1;
   double factor = 1;
   for (int attempt = 0; attempt < 2; attempt++) {
-    double norm2 = 0, height = 0, largest = 0;
+    double norm2 = 0, side2 = 0, last = 0, height = 0, largest = 0;
     for (size_t offset = 0; offset < cols; offset += CPB_CHUNK) {
-      size_t count = cpb_chunk_count(cols, offset);
+      size_t count = cpb_chunk_count(cols, offset), sides = offset + count == cols ? count - 1 : count;
       const double *y = cpb_row_chunk(rows->loops, rows->in, row, offset, count, buffer);
       if (factor != 1) {
         for (size_t i = 0; i < count; i++) buffer[i] = factor * y[i];
         y = buffer;
       }
       norm2 += rows->loops->dot(y, y, count);
+      side2 += rows->loops->dot(y, y, sides);
+      last = y[count - 1];
       if (map->mirror != NULL) height += rows->loops->dot(y, map->mirror + offset, count);
       if (!(norm2 >= 1e-150 && norm2 <= 1e150)) largest_of(y, count, &largest);
     }
     if (norm2 >= 1e-150 && norm2 <= 1e150) {
       double length = sqrt(norm2);
-      *lift = (lifted_row){factor / length, -2 * height / length, 1};
+      bool south = map->pole == NULL && map->mirror == NULL && last < 0;
+      double rise = south ? side2 / (length * (length - last)) : NAN;
+      *lift = (lifted_row){factor / length, -2 * height / length, 1, rise};
       return 0;
     }
     if (largest != largest) return CPB_FAULT_NAN;

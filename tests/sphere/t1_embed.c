@@ -333,6 +333,25 @@ static void any_length(void **state) {
   law_holds("T1", "unembed of a row of length 2^-600 .. 2^600", "f64", worst, 16);
 }
 
+/* The image of a row far away is next to -e, where y0/|y|+1 would cancel; lengths that are no powers of two round it. */
+static void any_length_near_the_pole(void **state) {
+  (void)state;
+  cpb_map *map = new_map(2, 1);
+  test_rng rng = {79};
+  double worst = 0;
+  for (int c = 0; c < 2000; c++) {
+    double far = test_log_uniform(&rng, 1e3, 1e148), length = test_log_uniform(&rng, 1e-3, 1e3), back[2];
+    double y[3] = {0.6 * length * 2 / far, 0.8 * length * 2 / far, -length};
+    test_status(
+        (int)cpb_map_unembed(map, cpb_rows(y, CPB_F64, 1, 3), cpb_rows_out(back, CPB_F64, 1, 2), NULL, NULL),
+        CPB_OK, "unembed");
+    double side = hypot(y[0], y[1]), exact = (hypot(side, length) + length) / side;
+    test_worst(&worst, fabs(hypot(back[0], back[1]) - exact) / exact / 0x1p-53);
+  }
+  law_holds("T1", "unembed of a row of any length, |x|/s to 1e148", "f64", worst, 16);
+  cpb_map_free(map);
+}
+
 static void poles_and_bad_rows(void **state) {
   (void)state;
   for (int wide = 0; wide < 2; wide++) {
@@ -561,13 +580,21 @@ static void far_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(interior_f32),       cmocka_unit_test(interior_f64),
-      cmocka_unit_test(centers_f32),        cmocka_unit_test(centers_f64),
-      cmocka_unit_test(ranges_f64),         cmocka_unit_test(ranges_f32),
-      cmocka_unit_test(every_dtype),        cmocka_unit_test(any_length),
-      cmocka_unit_test(poles_and_bad_rows), cmocka_unit_test(overflow_is_said),
-      cmocka_unit_test(wrong_arguments),    cmocka_unit_test(threads_and_places),
-      cmocka_unit_test(without_a_map),      cmocka_unit_test(far_out),
+      cmocka_unit_test(interior_f32),
+      cmocka_unit_test(interior_f64),
+      cmocka_unit_test(centers_f32),
+      cmocka_unit_test(centers_f64),
+      cmocka_unit_test(ranges_f64),
+      cmocka_unit_test(ranges_f32),
+      cmocka_unit_test(every_dtype),
+      cmocka_unit_test(any_length),
+      cmocka_unit_test(any_length_near_the_pole),
+      cmocka_unit_test(poles_and_bad_rows),
+      cmocka_unit_test(overflow_is_said),
+      cmocka_unit_test(wrong_arguments),
+      cmocka_unit_test(threads_and_places),
+      cmocka_unit_test(without_a_map),
+      cmocka_unit_test(far_out),
   };
   return cmocka_run_group_tests_name("t1_embed", tests, NULL, NULL);
 }
