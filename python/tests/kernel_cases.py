@@ -261,6 +261,7 @@ def check_second_derivatives(device, dtype, s, n=600, d=6):
     """Gradients that can go on, their derivatives, and those of torch.func, for rows whose derivatives are numbers of the type."""
     t = scale(s).to(device)
     most = 18 if dtype == torch.float32 else 140
+    units = 16 if device == "cpu" else 24  # exp of a GPU rounds twice
     x = (torch.randn(n, d, dtype=torch.float64) * 10.0 ** torch.linspace(-most, most, n, dtype=torch.float64)[:, None]).to(dtype)
     x[0] = 0
     points = _C.embed(x.double(), t.cpu(), None)
@@ -275,11 +276,11 @@ def check_second_derivatives(device, dtype, s, n=600, d=6):
         rows, g, v = rows.to(device), g.to(device), v.to(device)
         own = rows.clone().requires_grad_()
         gradient, = torch.autograd.grad(law(own, t), own, g, create_graph=True)
-        assert_derivative(gradient, first, size, dtype, 16, fits)
-        assert_derivative(torch.autograd.grad(gradient, own, v)[0], second, size2, dtype, 24, fits)
+        assert_derivative(gradient, first, size, dtype, units, fits)
+        assert_derivative(torch.autograd.grad(gradient, own, v)[0], second, size2, dtype, units + 8, fits)
         gradient, along = torch.func.jvp(lambda rows: torch.func.vjp(lambda rows: law(rows, t), rows)[1](g)[0], (rows,), (v,))
-        assert_derivative(gradient, first, size, dtype, 16, fits)
-        assert_derivative(along, second, size2, dtype, 24, fits)
+        assert_derivative(gradient, first, size, dtype, units, fits)
+        assert_derivative(along, second, size2, dtype, units + 8, fits)
 
 
 def check_every_order(device):
