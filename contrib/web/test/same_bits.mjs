@@ -12,7 +12,7 @@ const sameBits = (ours, theirs) => {
   assert.equal(bits(ours), bits(theirs));
 };
 
-const golden = join(import.meta.dirname, '../../tests/golden');
+const golden = join(import.meta.dirname, '../../../tests/golden');
 const readable = (name) => {
   try {
     native.capball('convert', join(golden, name), '-d', 'f64', '-o', 'golden.npy');
