@@ -75,7 +75,7 @@ test-spark: setup-spark build ## capball on Spark: local, and a cluster of a mas
 test-sql: setup-sql build ## capball in SQLite, PostgreSQL and DuckDB; servers run in temporary directories
 	@contrib/sql/run full
 
-recipes: setup-python build ## the recipes of docs/recipes.md on the engines of PyPI, or on those that $$PYTHON has
+recipes: setup-python build ## the recipes of docs/how-to/recipes.md on the engines of PyPI, or on those that $$PYTHON has
 	@if [ -n "$$PYTHON" ]; then tools/recipes; else tools/test-python full install && PYTHON="$$PWD/build/python-full/bin/python" tools/recipes; fi
 
 bench-sql: setup-sql build ## capball in databases compared with plain SQL and with the command

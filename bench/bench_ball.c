@@ -356,13 +356,13 @@ static void svdd_growth(size_t many) {
 }
 
 static void outlier_table(void) {
-  puts("\noutlier sets: AUC of the ball, of libsvm; into docs/outliers.md");
+  puts("\noutlier sets: AUC of the ball, of libsvm; into docs/explanation/outliers.md");
   fflush(stdout);
   if (access("../shared/data", R_OK) != 0)
     puts("../shared/data does not exist");
   else if (system("PATH=\"build:$PATH\" OPENBLAS_CORETYPE=SKYLAKEX /usr/bin/python3 "
                   "bench/rivals/outlier_table.py "
-                  "../shared/data docs/outliers.md") != 0)
+                  "../shared/data docs/explanation/outliers.md") != 0)
     puts("no table");
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each transform gains on real engines, measured by `capball recommend`; writes docs/engines.md and the README's sentence.
+"""What each transform gains on real engines, measured by `capball recommend`; writes docs/explanation/engines.md.
 
     python bench/engine_recall.py --log runs.jsonl [--sets all --engines annoy,hnsw,scann --rows 5000]
     python bench/engine_recall.py --log runs.jsonl --write        only the page, from what the logs hold
@@ -21,7 +21,6 @@ SETS = ["moons-2-euclidean", "blobs-16-euclidean", "movies-mf-16-angular", "last
         "bigann10k-sift-128-euclidean", "sift-bsds-128-euclidean", "reuters-256-angular", "mnist-784-euclidean",
         "fashion-mnist-784-euclidean"]
 ENGINES = ["annoy", "hnsw", "scann"]
-NAMES = {"annoy": "Annoy", "hnsw": "hnswlib", "scann": "ScaNN"}
 PARTS = ["full", "own", "first"]
 VARIED = ["annoy", "hnswlib", "scann"]
 
@@ -178,21 +177,6 @@ def near_best(lines, engine):
     return [sum(rescored(l["best"]) - rescored(l[what]) <= 0.01 for l in of) for what in ("raw", "lift", "sphere")], len(of)
 
 
-def words(lines):
-    """The README's table."""
-    told = []
-    for engine in ENGINES:
-        near, sets = near_best(lines, engine)
-        told.append(f"| {NAMES[engine]} | " + " | ".join(f"{near[i]} of {sets}" for i in (2, 1, 0)) + " |")
-    return "\n".join(["| sets on which it is within a point of the best | the sphere | lift-cosine | the rows as they are |", "|---|---|---|---|", *told])
-
-
-def write_readme(lines):
-    path, begin, end = root / "README.md", "<!-- engines -->\n", "<!-- end of engines -->"
-    before, rest = path.read_text().split(begin)
-    path.write_text(before + begin + words(lines) + "\n" + end + rest.split(end)[1])
-
-
 def which(lines):
     """For every engine which transform is taken how often, and on how many sets each kind is near the best."""
     text = ["| engine | taken, of the sets | raw cosine, sets within a point of the best | lift-cosine | the sphere |", "|---|---|---|---|---|"]
@@ -278,8 +262,7 @@ def main():
     known = [line for line in known if line["key"][3] == options.rows]
     runs = {tuple(line["key"][:3]): line["found"] for line in known if "failed" not in line["found"]}
     lines = [line for engine in ENGINES for name in SETS if (line := line_of(name, engine, runs)) is not None]
-    (root / "docs" / "engines.md").write_text(page(known, options.rows, varied, lines, runs))
-    write_readme(lines)
+    (root / "docs" / "explanation" / "engines.md").write_text(page(known, options.rows, varied, lines, runs))
     return 0
 
 

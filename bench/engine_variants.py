@@ -12,7 +12,7 @@ are put in order by exact distances. Beside it
     principal     the rows turned to their principal axes before S
     whitened      W before S, with the mean variance added; distances are still those of the rows
 
-`bench/engine_recall.py --variants variants.jsonl` puts the table into docs/engines.md.
+`bench/engine_recall.py --variants variants.jsonl` puts the table into docs/explanation/engines.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 /* Recall of Euclidean search on a cosine-only index: every transform, index and query form that `capball recommend`
  * measures, compared with a full evaluation by exact search over all rows. From the project's root:
  *   build/bench/search_recall [quick]     quick: the two smallest sets, no page
- * Writes docs/search.md. */
+ * Writes docs/explanation/search.md. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,7 +332,7 @@ static void print_details(FILE *to) {
 }
 
 static void write_page(const result *results, size_t count) {
-  FILE *page = fopen("docs/search.md", "w");
+  FILE *page = fopen("docs/explanation/search.md", "w");
   if (page == NULL) exit(1);
   print_head(page);
   for (size_t i = 0; i < count; i++) print_summary(sets[i], &results[i], page);

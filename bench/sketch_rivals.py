@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Principal sketches beside faiss at equal total bytes per row, on the sets of ../shared/data; writes docs/sketches.md.
+"""Principal sketches beside faiss at equal total bytes per row, on the sets of ../shared/data; writes docs/explanation/sketches.md.
 
     python3 bench/sketch_rivals.py [--seeds 5] [--seconds 3000] [--ours | --rivals] [set ..]    recall that was not measured yet
     python3 bench/sketch_rivals.py --bounds [set ..]    searches until the bound that were not measured yet
     python3 bench/sketch_rivals.py --generated          recall on generated sets
     python3 bench/sketch_rivals.py --speed              times; the only part that needs a machine without other load
     python3 bench/sketch_rivals.py --verdict            prints what holds; fails if something does not
-    python3 bench/sketch_rivals.py --write              writes docs/sketches.md
+    python3 bench/sketch_rivals.py --write              writes docs/explanation/sketches.md
 
 A code of B bits has B/8 + 6 bytes: three numbers of f16. Rivals get as many bytes, and RaBitQ also as many bits, with which its
 rows are 2 bytes longer. Times are of the processor, on one thread. Measurements are stored one by one under build/sketches, a file
@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
 STORE, BOUNDS, SPEED, GENERATED = (ROOT / "build" / "sketches" / part for part in ("recall", "bounds", "speed.json", "generated.json"))
-PAGE = ROOT / "docs" / "sketches.md"
+PAGE = ROOT / "docs" / "explanation" / "sketches.md"
 CHOSEN_ON = ("bigann10k-sift-128-euclidean", "reuters-256-angular", "glove-100-angular", "fashion-mnist-784-euclidean")
 SETS = CHOSEN_ON + ("sift-bsds-128-euclidean", "mnist-784-euclidean", "lastfm-65-angular", "movies-mf-16-angular", "blobs-16-euclidean",
                     "outlier-cifar10-0-resnet18", "outlier-satellite", "outlier-letter", "outlier-ionosphere", "outlier-cardio")

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "progress.h"
 #include "show/alloc.h"
+#include "show/put_text.h"
 
 /* Exit codes. An interrupted job ends with 128 + the number of the signal. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
@@ -93,9 +94,6 @@ int cli_misuse(const cli_job *job, const char *format, ...) __attribute__((forma
 
 /* The same for a note; suppressed by --quiet. */
 void cli_say(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Prints text from a user or a file, with control characters as \xNN. */
-void cli_print_plain(FILE *to, const char *text);
 
 /* The name of an input in messages: its path, or "standard input". */
 const char *cli_name(const char *path);

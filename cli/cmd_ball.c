@@ -243,7 +243,7 @@ const cli_command cli_verb_ball = {
         "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
         "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
         "rows, and "
-        "a few outliers do not move it. docs/outliers.md has figures.\n"
+        "a few outliers do not move it. docs/explanation/outliers.md has figures.\n"
         "--contamination C puts a threshold into the model, the largest score that at most the share C of "
         "the rows "
         "scores less than: rows below it are outliers, and `capball score`, databases, Python and JavaScript "

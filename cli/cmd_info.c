@@ -53,7 +53,7 @@ static void print_names(const inspection *in) {
   size_t cols = in->file.cols;
   for (size_t k = 0; k < cols && k < SHOWN; k++) {
     fputs(k == 0 ? "names     " : ", ", stdout);
-    cli_print_plain(stdout, in->names[k]);
+    show_put_text(stdout, in->names[k]);
   }
   puts(cols > SHOWN ? ", .." : "");
 }
@@ -61,7 +61,7 @@ static void print_names(const inspection *in) {
 static void print_text(const inspection *in) {
   const cpb_file_info *file = &in->file;
   fputs("file      ", stdout);
-  cli_print_plain(stdout, cli_name(file->path));
+  show_put_text(stdout, cli_name(file->path));
   printf("\nformat    %s, %s\nrows      %llu\ncolumns   %zu\n", file->format, cpb_dtype_name(file->dtype),
          (unsigned long long)in->norms.rows, file->cols);
   if (in->names != NULL) print_names(in);
@@ -80,7 +80,7 @@ static void print_text(const inspection *in) {
 
 static cpb_text *names_json(const inspection *in) {
   cpb_text *names = cli_json("[]");
-  for (size_t k = 0; k < in->file.cols; k++) names = cpb_json_append(names, cli_json_name(in->names[k]));
+  for (size_t k = 0; k < in->file.cols; k++) names = cpb_json_append(names, cli_json("s", in->names[k]));
   return names;
 }
 

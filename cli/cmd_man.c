@@ -79,7 +79,8 @@ static int run(cli_job *job) {
          "Files written with \\fB\\-o\\fR are written atomically.\n.PP\n"
          "T\\-numbers next to formulas, as in T3, refer to laws: \\fBcapball theory T3\\fR prints one, and\n"
          "where it is "
-         "declared, computed and tested. docs/json.md lists what \\fB\\-\\-json\\fR prints.\n.SH COMMANDS\n",
+         "declared, computed and tested. docs/reference/json.md lists what \\fB\\-\\-json\\fR prints.\n.SH "
+         "COMMANDS\n",
          cpb_version());
   for (const cli_command *const *command = job->commands; *command != NULL; command++)
     print_command(*command);

@@ -9,6 +9,7 @@
 #include "json_print.h"
 #include "output.h"
 #include "plot.h"
+#include "recommend_commands.h"
 #include "show/growing_text.h"
 #include "show/score_page.h"
 #include "show/score_plot.h"
@@ -68,7 +69,10 @@ static int write_page(const scoring *s) {
   show_scores page = shown(s);
   size_t length = 0;
   cpb_error error;
-  char *text = show_score_page(&page, &length);
+  char *again = cli_command_again(s->job), *text = NULL;
+  page.again = again;
+  if (again != NULL) text = show_score_page(&page, &length);
+  free(again);
   if (text == NULL) return cli_fail(s->job, "no memory for the page");
   cpb_status status = cpb_write_whole(s->job->options.html, text, length, &error);
   free(text);

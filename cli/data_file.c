@@ -155,6 +155,9 @@ static void tell_table(const cli_input *in) {
   if (in->info.skipped != NULL)
     cli_say(in->job, "%s: columns of text are left out: %s (--id-column uses one as the names of the rows)",
             cli_name(in->info.path), in->info.skipped);
+  if (in->info.renamed != NULL)
+    cli_say(in->job, "%s: columns with the name of another are renamed: %s", cli_name(in->info.path),
+            in->info.renamed);
   if (separator == 0 || (separator == usual && !ids)) return;
   cli_say(in->job, "%s: %s%s%s%s", cli_name(in->info.path), separator == usual ? "" : "separated by ",
           separator == usual ? "" : by, separator != usual && ids ? "; " : "",

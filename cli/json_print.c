@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1 }; /* of all schemas, docs/json.md; added members do not change it */
+enum { VERSION = 1 }; /* of all schemas, docs/reference/json.md; added members do not change it */
 
 const char *cli_digits(double value, char to[CPB_JSON_NUMBER_ROOM]) {
   cpb_print_fewest(to, value);
@@ -29,8 +29,7 @@ int cli_print_json(const cli_job *job, cpb_text *object) {
   bool unsayable = object == NULL || object->failure == CPB_JSON_UNSAYABLE;
   char name[64], *text = cli_json_text(object);
   if (unsayable)
-    return cli_fail(job, "JSON cannot represent the result: a number that is not finite, a name that is not "
-                         "UTF-8, or no memory");
+    return cli_fail(job, "JSON cannot represent the result: a number that is not finite, or no memory");
   if (text == NULL) return cli_fail(job, "no memory for a line of JSON");
   snprintf(name, sizeof name, "%s", job->command->verb);
   for (char *c = name; *c != 0; c++)
@@ -38,8 +37,4 @@ int cli_print_json(const cli_job *job, cpb_text *object) {
   printf("{\"schema\":\"capball/%s/%d\"%s%s\n", name, VERSION, strcmp(text, "{}") == 0 ? "" : ",", text + 1);
   free(text);
   return CLI_OK;
-}
-
-cpb_text *cli_json_name(const char *name) {
-  return cli_json("s", name == NULL || cpb_is_utf8(name) ? name : "?");
 }

@@ -12,14 +12,11 @@ void cli_put_number(FILE *to, double value);
 /* Prints a value in the format of cpb_json_pack, on one line, numbers as above. */
 #define cli_json(...) cpb_json_new((cpb_json_style){.compact = true, .fewest = true}, __VA_ARGS__)
 
-/* Prints an object on one line of stdout, "schema":"capball/VERB/1" first, and frees it. docs/json.md lists the members
+/* Prints an object on one line of stdout, "schema":"capball/VERB/1" first, and frees it. docs/reference/json.md lists the members
  * of every command. CLI_FAILED after a message for NULL. */
 int cli_print_json(const cli_job *job, cpb_text *object);
 
 /* The text of a value, which is freed; the caller frees the text. NULL for NULL, and on failure. */
 char *cli_json_text(cpb_text *value);
-
-/* A string, with ? in place of bytes that are not UTF-8; null for NULL. */
-cpb_text *cli_json_name(const char *name);
 
 #endif

@@ -96,7 +96,7 @@ CLI_OPTION(cli_opt_sketch, "sketch", 'm', CLI_PATH, "FILE", sketch, NULL,
 CLI_OPTION(cli_opt_plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
            "plot with gnuplot to .svg or .png; without gnuplot as text on the terminal");
 CLI_OPTION(cli_opt_json, "json", 'j', CLI_FLAG, NULL, json, NULL,
-           "print one line of JSON; docs/json.md lists its members");
+           "print one line of JSON; docs/reference/json.md lists its members");
 CLI_OPTION(cli_opt_quiet, "quiet", 'q', CLI_FLAG, NULL, quiet, NULL, "no messages and no progress on stderr");
 CLI_OPTION(cli_opt_threads, "threads", 't', CLI_COUNT, "N", threads, NULL,
            "threads (default: all processors); the result does not depend on it");

@@ -5,66 +5,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_word(FILE *to, const char *word) {
-  fputc(' ', to);
-  show_put_word(to, word);
-}
+/* ---- options that were given ---- */
 
-static bool is_given(const cli_job *job, const cli_option *option) {
+/* Its value as text, in `digits` for numbers; false: it was not given. */
+static bool given(const cli_job *job, const cli_option *option, char digits[CPB_JSON_NUMBER_ROOM],
+                  show_option *shown) {
   const char *at = (const char *)&job->options + option->offset;
+  *shown = (show_option){option->name, digits};
   switch (option->kind) {
-  case CLI_FLAG: return *(const bool *)at;
-  case CLI_CHOICE: return ((const cli_choice *)at)->given;
-  default: return *(const char *const *)at != NULL;
+  case CLI_FLAG: shown->value = NULL; return *(const bool *)at;
+  case CLI_CHOICE:
+    shown->value = option->names(((const cli_choice *)at)->at);
+    return ((const cli_choice *)at)->given;
+  case CLI_NUMBER:
+    cli_digits(((const cli_number *)at)->value, digits);
+    return ((const cli_number *)at)->given;
+  case CLI_POSITIVE: cli_digits(*(const double *)at, digits); return *(const double *)at != 0;
+  case CLI_COUNT:
+  case CLI_POSITIVE_COUNT:
+    snprintf(digits, CPB_JSON_NUMBER_ROOM, "%llu", (unsigned long long)*(const uint64_t *)at);
+    return *(const uint64_t *)at != 0;
+  default: shown->value = *(const char *const *)at; return shown->value != NULL;
   }
 }
 
-static void put_option(FILE *to, const cli_job *job, const cli_option *option) {
-  const char *at = (const char *)&job->options + option->offset;
-  fprintf(to, " --%s", option->name);
-  if (option->kind == CLI_CHOICE)
-    put_word(to, option->names(((const cli_choice *)at)->at));
-  else if (option->kind != CLI_FLAG)
-    put_word(to, *(const char *const *)at);
-}
+/* ---- a recommendation ---- */
 
 static const cli_option *const table[] = {CLI_OPT_TABLE, &cli_opt_skip_bad};
 enum { TABLE = sizeof table / sizeof *table };
 
-static bool needs_options(const cli_job *job) {
-  for (size_t i = 0; i < TABLE; i++)
-    if (is_given(job, table[i])) return true;
-  return false;
-}
-
-/* Rows that are read with options are converted once, so that the other commands need none. */
-static const char *put_convert(const cli_job *job, FILE *to, const char *path, const char *converted) {
-  if (!needs_options(job)) return path;
-  fputs("capball convert", to);
-  put_word(to, path);
-  for (size_t i = 0; i < TABLE; i++)
-    if (is_given(job, table[i])) put_option(to, job, table[i]);
-  fprintf(to, " -o %s\n", converted);
-  return converted;
-}
-
 char *cli_recommend_commands(const cli_job *job, show_recommended of) {
   const char *base = job->operands[0], *queries = job->options.queries;
-  show_text first;
-  FILE *to = show_text_open(&first);
-  if (to == NULL) return NULL;
-  of.base = put_convert(job, to, strcmp(base, "-") == 0 ? "BASE" : base, "base_rows.npy");
-  of.queries = queries == NULL             ? of.base
-               : strcmp(queries, "-") == 0 ? "QUERIES"
-                                           : put_convert(job, to, queries, "query_rows.npy");
+  char digits[CPB_JSON_NUMBER_ROOM]; /* no option of a table is a number */
+  show_option options[TABLE];
+  size_t count = 0;
+  for (size_t i = 0; i < TABLE; i++) count += given(job, table[i], digits, &options[count]);
+  of.base = (show_file){strcmp(base, "-") == 0 ? "BASE" : base, options, count};
+  if (queries != NULL)
+    of.queries = (show_file){strcmp(queries, "-") == 0 ? "QUERIES" : queries, options, count};
   of.engine_command = job->options.engine_command;
-  char *commands = NULL;
-  if (show_text_close(&first, to)) {
-    of.first = first.bytes;
-    commands = show_commands(&of);
+  return show_commands(&of);
+}
+
+/* ---- the command that is running ---- */
+
+char *cli_command_again(const cli_job *job) {
+  show_text text;
+  FILE *to = show_text_open(&text);
+  if (to == NULL) return NULL;
+  fprintf(to, "capball %s", job->command->verb);
+  for (size_t i = 0; i < job->count; i++) show_put_operand(to, job->operands[i]);
+  for (size_t i = 0; job->command->options[i] != NULL; i++) {
+    char digits[CPB_JSON_NUMBER_ROOM];
+    show_option shown;
+    if (given(job, job->command->options[i], digits, &shown)) show_put_option(to, &shown);
   }
-  free(first.bytes);
-  return commands;
+  return show_text_close(&text, to) ? text.bytes : NULL;
 }
 
 /* ---- printing ---- */
@@ -91,7 +87,7 @@ void cli_print_commands(const cli_job *job, const char *commands) {
     char *copy = strndup(line, strcspn(line, "\n"));
     if (copy == NULL) return;
     fputs("  ", stdout);
-    cli_print_plain(stdout, copy);
+    show_put_text(stdout, copy);
     putchar('\n');
     free(copy);
   }
@@ -102,8 +98,7 @@ cpb_text *cli_json_commands(const char *commands) {
   cpb_text *lines = cli_json("[]");
   for (const char *line = commands; *line != 0; line += strcspn(line, "\n") + 1) {
     char *copy = strndup(line, strcspn(line, "\n"));
-    bool whole = copy != NULL && cpb_is_utf8(copy);
-    lines = cpb_json_append(lines, whole ? cli_json("s", copy) : cli_json("null"));
+    lines = cpb_json_append(lines, cli_json("s", copy));
     free(copy);
   }
   return lines;

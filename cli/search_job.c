@@ -32,7 +32,7 @@ int cli_search_open(cli_search_job *search, const cli_job *job) {
 }
 
 static void put_name(FILE *to, const cli_input *in, uint64_t row) {
-  char *text = cli_json_text(cli_json_name(cpb_reader_id(in->reader, row)));
+  char *text = cli_json_text(cli_json("s", cpb_reader_id(in->reader, row)));
   fputs(text != NULL ? text : "null", to);
   free(text);
 }

@@ -110,7 +110,7 @@ const cli_command cli_verb_theory = {.verb = "theory",
                                      .operands = "[T3]",
                                      .summary = "print a law, and where its header, source and test are",
                                      .text = "Without a number, prints all laws. The numbers are those of "
-                                             "docs/theory.md; all files are in the source tree.",
+                                             "docs/explanation/theory.md; all files are in the source tree.",
                                      .example = "capball theory T3",
                                      .least = 0,
                                      .most = 1,

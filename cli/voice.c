@@ -11,7 +11,7 @@ static void speak(const cli_job *job, const char *format, va_list arguments) {
   if (job->bar != NULL) cli_bar_clear(job->bar);
   fprintf(stderr, "capball%s%s: ", job->command != NULL ? " " : "",
           job->command != NULL ? job->command->verb : "");
-  cli_print_plain(stderr, sentence);
+  show_put_text(stderr, sentence);
   fputc('\n', stderr);
 }
 
@@ -40,6 +40,8 @@ void cli_say(const cli_job *job, const char *format, ...) {
   speak(job, format, arguments);
   va_end(arguments);
 }
+
+const char *cli_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
 
 bool cli_is_about(const cpb_error *error, const char *argument) {
   return strcmp(error->argument, argument) == 0;

@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "page.h"
+#include "put_text.h"
 
 static void put_paragraph(FILE *to, const char *text) {
   fputs("<p>", to);
-  show_page_text(to, text);
+  show_put_html(to, text);
   fputs("</p>\n", to);
 }
 
@@ -20,7 +21,7 @@ static void put_words(FILE *to, const char *lines) {
     word[length] = 0;
     lines += length;
     fputs("<span>", to);
-    show_page_text(to, word);
+    show_put_html(to, word);
     fputs("</span>", to);
     while (*lines == ' ' || *lines == '\n') fputc(*lines++, to);
   }
@@ -29,7 +30,7 @@ static void put_words(FILE *to, const char *lines) {
 void show_advice_begin(FILE *to, const show_advice *of) {
   show_page_begin(to, "capball: how to index these rows");
   fputs("<h1>How to index ", to);
-  show_page_text(to, of->name);
+  show_put_html(to, of->name);
   fputs("</h1>\n", to);
   put_paragraph(to, of->text);
   if (of->method != NULL) put_paragraph(to, of->method);

@@ -5,12 +5,39 @@
 
 #include "show/growing_text.h"
 #include "src/base/json_text.h"
+#include "src/base/printable.h"
 
-void show_put_word(FILE *to, const char *word) {
+/* What is not printable, and what is not UTF-8, as octal numbers for printf, which every shell has. */
+static void put_by_printf(FILE *to, const char *word) {
+  char piece[CPB_PIECE_ROOM];
+  fputs("\"$(printf '", to);
+  while (*word != 0) {
+    const char *next = word;
+    bool plain = cpb_printable_next(&next, piece) == (size_t)(next - word) && strchr("%\\'", *word) == NULL;
+    if (plain) fputs(piece, to);
+    for (const char *p = word; !plain && p < next; p++) fprintf(to, "\\%03o", (unsigned)(unsigned char)*p);
+    word = next;
+  }
+  fputs("')\"", to);
+}
+
+static bool is_printable(const char *word) {
+  char piece[CPB_PIECE_ROOM];
+  bool printable = true;
+  for (const char *next = word; *word != 0 && printable; word = next)
+    printable = cpb_printable_next(&next, piece) == (size_t)(next - word);
+  return printable;
+}
+
+static void put_quoted(FILE *to, const char *word) {
   const char *harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,+=@%:-";
   bool plain = *word != 0 && word[strspn(word, harmless)] == 0;
   if (plain) {
     fputs(word, to);
+    return;
+  }
+  if (!is_printable(word)) {
+    put_by_printf(to, word);
     return;
   }
   fputc('\'', to);
@@ -18,9 +45,20 @@ void show_put_word(FILE *to, const char *word) {
   fputc('\'', to);
 }
 
-static void put_path(FILE *to, const char *path) {
+void show_put_word(FILE *to, const char *word) {
   fputc(' ', to);
-  show_put_word(to, path);
+  put_quoted(to, word);
+}
+
+void show_put_operand(FILE *to, const char *path) {
+  bool dashed = path[0] == '-' && path[1] != 0;
+  fputs(dashed ? " ./" : " ", to);
+  put_quoted(to, path);
+}
+
+void show_put_option(FILE *to, const show_option *option) {
+  fprintf(to, " --%s", option->name);
+  if (option->value != NULL) show_put_word(to, option->value);
 }
 
 static void put_number(FILE *to, const char *option, double value) {
@@ -36,13 +74,35 @@ static bool goes_by_steps(const show_recommended *of) {
   return of->kind != CPB_TRANSFORM_NONE && of->kind != CPB_TRANSFORM_NORMALIZE && !of->twice;
 }
 
+static const char *read_from(const show_file *file, const char *converted) {
+  return file->count > 0 ? converted : file->path;
+}
+
+static const char *base_of(const show_recommended *of) { return read_from(&of->base, "base_rows.npy"); }
+
+static const char *queries_of(const show_recommended *of) {
+  return of->queries.path == NULL ? base_of(of) : read_from(&of->queries, "query_rows.npy");
+}
+
+static void put_file(const show_file *file, FILE *to) {
+  show_put_operand(to, file->path);
+  for (size_t i = 0; i < file->count; i++) show_put_option(to, &file->options[i]);
+}
+
+static void put_convert(const show_file *file, const char *converted, FILE *to) {
+  if (file->path == NULL || file->count == 0) return;
+  fputs("capball convert", to);
+  put_file(file, to);
+  fprintf(to, " -o %s\n", converted);
+}
+
 static void put_fit(const show_recommended *of, FILE *to) {
   fputs("capball fit", to);
   if (is_sphere(of))
     put_number(to, "scale", of->scale);
   else
     fprintf(to, " --transform %s", cpb_transform_about(of->kind).name);
-  put_path(to, of->base);
+  put_file(&of->base, to);
   fputs(" -o map.json\n", to);
 }
 
@@ -77,9 +137,9 @@ static void put_engine(const show_recommended *of, FILE *to) {
 
 static void put_steps(const show_recommended *of, FILE *to) {
   fputs("capball embed -m map.json", to);
-  put_path(to, of->base);
+  show_put_operand(to, base_of(of));
   fputs(" -o rows.npy\ncapball query -m map.json", to);
-  put_path(to, of->queries);
+  show_put_operand(to, queries_of(of));
   if (of->radius > 0)
     put_number(to, "radius", of->radius);
   else
@@ -87,7 +147,7 @@ static void put_steps(const show_recommended *of, FILE *to) {
   fputs(" -o asked.npy\n", to);
   put_engine(of, to);
   fputs("capball rescore -m map.json", to);
-  put_path(to, of->queries);
+  show_put_operand(to, queries_of(of));
   fprintf(to, " ids.npy --embedded rows.npy --asked asked.npy --approximate -k %zu -o nearest.npy\n", of->k);
 }
 
@@ -95,8 +155,8 @@ static void put_steps(const show_recommended *of, FILE *to) {
 static void put_wrap(const show_recommended *of, FILE *to) {
   size_t half = of->candidates / 2 > of->k ? of->candidates / 2 : of->k;
   fputs("capball wrap", to);
-  put_path(to, of->base);
-  put_path(to, of->queries);
+  show_put_operand(to, base_of(of));
+  show_put_operand(to, queries_of(of));
   fprintf(to, " -m map.json --metric %s --candidates %zu -k %zu", cpb_metric_name(of->metric),
           of->twice ? half : of->candidates, of->k);
   if (of->radius > 0)
@@ -105,7 +165,7 @@ static void put_wrap(const show_recommended *of, FILE *to) {
     fputs(" --point", to);
   if (of->twice) fputs(" --twice", to);
   fputs(" -o nearest.npy --engine-command", to);
-  put_path(to, engine_of(of));
+  show_put_word(to, engine_of(of));
   fputc('\n', to);
 }
 
@@ -124,12 +184,12 @@ char *show_commands(const show_recommended *of) {
   show_text text;
   FILE *to = show_text_open(&text);
   if (to == NULL) return NULL;
-  if (of->first != NULL) fputs(of->first, to);
+  put_convert(&of->base, base_of(of), to);
+  put_convert(&of->queries, queries_of(of), to);
   put_fit(of, to);
   if (goes_by_steps(of))
     put_steps(of, to);
   else
     put_wrap(of, to);
-  show_text_close(&text, to);
-  return text.bytes;
+  return show_text_close(&text, to) ? text.bytes : NULL;
 }

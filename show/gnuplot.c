@@ -13,6 +13,8 @@
 #include "alloc.h"
 #include "growing_text.h"
 #include "page.h"
+#include "put_text.h"
+#include "src/base/printable.h"
 
 enum { SCRIPT, PICTURE, WORDS, FILES, PATH_ROOM = 4096 };
 
@@ -117,12 +119,9 @@ static show_drawn draw(const scratch *files, show_picture *picture) {
 }
 
 void show_gnuplot_text(FILE *script, const char *text) {
+  char piece[CPB_PIECE_ROOM];
   fputc('\'', script);
-  for (; *text != 0; text++)
-    if (*text == '\'')
-      fputs("\'\'", script);
-    else
-      fputc((unsigned char)*text < 0x20 ? ' ' : *text, script);
+  while (cpb_printable_next(&text, piece) > 0) fputs(*piece == '\'' ? "''" : piece, script);
   fputc('\'', script);
 }
 
@@ -135,7 +134,7 @@ static void entitle(show_picture *picture, const char *title) {
   if (to == NULL) return;
   fwrite(picture->bytes, 1, (size_t)(at - picture->bytes), to);
   fputs("<title>", to);
-  show_page_text(to, title);
+  show_put_html(to, title);
   fputs("</title>", to);
   fputs(at + strlen(theirs), to);
   if (!show_text_close(&text, to)) return;

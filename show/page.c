@@ -1,5 +1,7 @@
 #include "page.h"
 
+#include "put_text.h"
+
 /* clang-format off */
 static const char style[] =
     "<style>\n"
@@ -82,21 +84,9 @@ void show_page_begin(FILE *to, const char *title) {
   fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>",
         to);
-  show_page_text(to, title);
+  show_put_html(to, title);
   fputs("</title>\n", to);
   fputs(style, to);
 }
 
 void show_page_end(FILE *to) { fputs("</main></body></html>\n", to); }
-
-void show_page_text(FILE *to, const char *text) {
-  for (; *text != 0; text++) {
-    switch (*text) {
-    case '<': fputs("&lt;", to); break;
-    case '>': fputs("&gt;", to); break;
-    case '&': fputs("&amp;", to); break;
-    case '"': fputs("&quot;", to); break;
-    default: fputc(*text, to);
-    }
-  }
-}

@@ -8,7 +8,4 @@
 void show_page_begin(FILE *to, const char *title);
 void show_page_end(FILE *to);
 
-/* Text with what HTML would read as its own written out. */
-void show_page_text(FILE *to, const char *text);
-
 #endif

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "growing_text.h"
 #include "page.h"
+#include "put_text.h"
 
 /* ---- both ---- */
 
@@ -31,12 +32,12 @@ static bool has_reasons(const show_scores *s) { return s->top > 0 && s->strange[
 
 static int id_width(const show_scores *s) {
   char buffer[24];
-  size_t width = 3;
+  int width = 3;
   for (size_t i = 0; i < s->top; i++) {
-    size_t length = strlen(row_name(s, s->strange[i].row, buffer, sizeof buffer));
-    if (length > width) width = length;
+    int shown = show_put_text(NULL, row_name(s, s->strange[i].row, buffer, sizeof buffer));
+    if (shown > width) width = shown;
   }
-  return (int)(width < 32 ? width : 32);
+  return width < 32 ? width : 32;
 }
 
 static void print_share(double share, FILE *to) {
@@ -54,7 +55,9 @@ void show_score_table(const show_scores *s, FILE *to) {
           has_reasons(s) ? "  strange by (+ above, - below the centre)" : "");
   for (size_t i = 0; i < s->top; i++) {
     const show_strange *row = &s->strange[i];
-    fprintf(to, "%4zu  %-*s %12.6g ", i + 1, width, row_name(s, row->row, buffer, sizeof buffer), row->score);
+    fprintf(to, "%4zu  ", i + 1);
+    int shown = show_put_text(to, row_name(s, row->row, buffer, sizeof buffer));
+    fprintf(to, "%*s %12.6g ", shown < width ? width - shown : 0, "", row->score);
     print_share(row->rank, to);
     if (has_threshold(s)) fprintf(to, "  %-7s", row->outlier ? "yes" : "no");
     if (row->reason_count > 0) fputs("  ", to);
@@ -190,7 +193,7 @@ static void print_reasons(const show_scores *s, const show_strange *row, FILE *t
     const show_reason *r = &row->reasons[k];
     fputs("<td class=\"why\">", to);
     if (k < row->reason_count) {
-      show_page_text(to, show_column_name(s->facts, r->column, buffer, sizeof buffer));
+      show_put_html(to, show_column_name(s->facts, r->column, buffer, sizeof buffer));
       fprintf(to,
               " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.*g, %s the centre&#8217;s %.*g</small>",
               100 * r->share, digits(r->value), r->value, r->value < r->center ? "below" : "above",
@@ -204,7 +207,7 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   const show_strange *row = &s->strange[i];
   char buffer[24];
   fprintf(to, "<tr><td class=\"num\">%zu</td><th scope=\"row\">", i + 1);
-  show_page_text(to, row_name(s, row->row, buffer, sizeof buffer));
+  show_put_html(to, row_name(s, row->row, buffer, sizeof buffer));
   fprintf(to, "</th><td class=\"num\">%.6g</td>", row->score);
   if (s->labels != NULL) fprintf(to, "<td>%s</td>", s->labels[row->row] != 0 ? "outlier" : "ordinary");
   if (has_reasons(s)) print_reasons(s, row, to);
@@ -247,7 +250,7 @@ static void print_strangest(const show_scores *s, FILE *to) {
   char buffer[24];
   if (s->top == 0) return;
   fputs("<p>The strangest is <b>", to);
-  show_page_text(to, row_name(s, s->strange[0].row, buffer, sizeof buffer));
+  show_put_html(to, row_name(s, s->strange[0].row, buffer, sizeof buffer));
   fputs("</b>", to);
   if (has_reasons(s) && s->strange[0].reason_count > 0) {
     show_text reasons;
@@ -255,7 +258,7 @@ static void print_strangest(const show_scores *s, FILE *to) {
     if (text != NULL) show_reasons(s->facts, &s->strange[0], text);
     if (text != NULL && show_text_close(&reasons, text)) {
       fputs(", by ", to);
-      show_page_text(to, reasons.bytes);
+      show_put_html(to, reasons.bytes);
       free(reasons.bytes);
     }
   }
@@ -281,7 +284,7 @@ static void print_summary(const show_scores *s, FILE *to) {
 static void print_model(const show_scores *s, FILE *to) {
   const cpb_model_options *m = s->facts;
   fputs("<h2>The ball</h2>\n<p>", to);
-  show_page_text(to, s->model);
+  show_put_html(to, s->model);
   fprintf(to, ": radius %.6g, ", m->radius);
   if (m->nu > 0)
     fprintf(to, "nu = %g: at most about %.0f&nbsp;%% of the %" PRIu64 " training rows lie outside", m->nu,
@@ -291,11 +294,9 @@ static void print_model(const show_scores *s, FILE *to) {
   fprintf(to, "%s", m->whiten != NULL ? ", distances in standardised or whitened columns" : "");
   if (has_threshold(s)) fprintf(to, ". Outliers are rows with a score below %.6g", m->threshold);
   fputs(".</p>\n", to);
-  fputs("<h2>The same again</h2>\n<pre class=\"formula\" tabindex=\"0\">capball score -m ", to);
-  show_page_text(to, s->model);
-  fputc(' ', to);
-  show_page_text(to, s->data);
-  fprintf(to, " --top %zu --html page.html</pre>\n", s->top);
+  fputs("<h2>The same again</h2>\n<pre class=\"formula\" tabindex=\"0\">", to);
+  show_put_html(to, s->again);
+  fputs("</pre>\n", to);
 }
 
 char *show_score_page(const show_scores *s, size_t *length) {
@@ -304,7 +305,7 @@ char *show_score_page(const show_scores *s, size_t *length) {
   if (to == NULL) return NULL;
   show_page_begin(to, "capball: the strangest rows");
   fputs("<h1>The strangest rows of ", to);
-  show_page_text(to, s->data);
+  show_put_html(to, s->data);
   fputs("</h1>\n", to);
   print_strangest(s, to);
   print_summary(s, to);

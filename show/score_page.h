@@ -8,6 +8,7 @@
 
 typedef struct show_scores {
   const char *data, *model; /* what the files are called */
+  const char *again;        /* the command that wrote the page */
   const cpb_model_options *facts;
   const double *scores, *labels; /* labels: not 0 for an outlier; NULL: none */
   size_t count, inside;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "put_text.h"
 
 typedef struct scored {
   double score;
@@ -82,8 +83,8 @@ void show_reasons(const cpb_model_options *model, const show_strange *strange, F
   char buffer[32];
   for (size_t k = 0; k < strange->reason_count; k++) {
     const show_reason *r = &strange->reasons[k];
-    fprintf(to, "%s%s %c%.0f %%", k == 0 ? "" : ", ",
-            show_column_name(model, r->column, buffer, sizeof buffer), r->value < r->center ? '-' : '+',
-            100 * r->share);
+    fputs(k == 0 ? "" : ", ", to);
+    show_put_text(to, show_column_name(model, r->column, buffer, sizeof buffer));
+    fprintf(to, " %c%.0f %%", r->value < r->center ? '-' : '+', 100 * r->share);
   }
 }

@@ -189,7 +189,7 @@ To tell rows apart, give the share of rows that you take for outliers: at most s
 which is what `--top` and AUC are about, a large nu is better: take 0.9; then "inside" and "outside" mean little, and the column
 *share*, how many of the training rows score no more, is what to look at.
 
-Written by `build/bench/bench_ball`, or by `bench/rivals/outlier_table.py ../shared/data docs/outliers.md` with `build` on PATH; the sets
+Written by `build/bench/bench_ball`, or by `bench/rivals/outlier_table.py ../shared/data docs/explanation/outliers.md` with `build` on PATH; the sets
 are at ../shared/data.
 """ % (" ".join(RECOMMENDED), " | ".join([*BALLS, *RIVALS]), "---|" * (len(BALLS) + len(RIVALS)), "\n".join(rows),
        KERNEL_ROWS, " ".join(RECOMMENDED), NEAR, sum(near), len(near), seconds["ball"], seconds["one-class SVM"])

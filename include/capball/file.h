@@ -28,7 +28,9 @@
  *           like numbers if no row follows. Here 1e999 and 0x1.8p3, which are not accepted as values, count as
  *           numbers. An unnamed column before all others (pandas, R) contains the ids of the rows. Empty cells, NA,
  *           N/A, null and None are NaN; nan and inf are numbers, true and false are 1 and 0; blank lines are
- *           ignored; numbers are written with the fewest digits that give the same bits when read
+ *           ignored; numbers are written with the fewest digits that give the same bits when read. Names of columns
+ *           that are not UTF-8 are decoded as Windows-1252, and one that repeats an earlier one gets a number:
+ *           a, a.1
  *   libsvm  labels are discarded, and written as 0; d is the largest index, at most 2^24
  *
  * A line of csv, tsv or libsvm has at most 2^29 bytes (512 MiB), and at most 2^24 numbers.
@@ -63,6 +65,7 @@ typedef struct cpb_file_info {
   bool ids, labels;    /* the rows have ids, labels: see cpb_reader_id, cpb_reader_label */
   uint64_t bad_rows;   /* skipped so far, with skip_bad */
   const char *skipped; /* with skip_text: the names or numbers of the columns skipped; NULL: none */
+  const char *renamed; /* which columns had the name of an earlier one, and their new names; NULL: none */
 } cpb_file_info;
 
 /** Opens a file for reading; the caller owns *reader. "-" is standard input.

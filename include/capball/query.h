@@ -60,10 +60,12 @@ typedef struct cpb_rescore_options {
   cpb_score_kind score_kind; /* what they are */
   double score_error; /* bound of their distance from <p,y>; NaN (the default): as in cpb_external, plus 4
                                 roundings of their type */
-  cpb_source *all; /* all embedded rows, to prove the result for any engine and to count how many candidates
-                      would prove the rest; NULL (the default): the engine is trusted */
-  double within;   /* > 0: all rows within this distance, and k is `count`; 0 (the default): k nearest */
-  bool unordered;  /* the candidates are unsorted: nothing is known about the engine's scores (false) */
+  cpb_source
+      *all; /* all embedded rows, to prove the result for any engine, which promises nothing, and to count how
+                      many candidates would prove the rest; NULL (the default): the engine must promise that its
+                      candidates are the `count` rows of the highest scores of all rows of `embedded` */
+  double within;  /* > 0: all rows within this distance, and k is `count`; 0 (the default): k nearest */
+  bool unordered; /* the candidates are unsorted: nothing is known about the engine's scores (false) */
   int precision; /* the cpb_dtype the rows were rounded to, if known from a matching seal or cpb_transform_verify;
                       CPB_PRECISION_UNKNOWN (the default): determined from the rows that are read (with `all` from
                       all rows, in a pass of its own), taking the coarsest */
@@ -93,7 +95,8 @@ typedef struct cpb_rescore_out {
  *  Scores in f32 or f16 do not distinguish rows near the query (they determine the squared distance only to 2 s^2
  *  score_error/(rise a)), so a result from scores is proven only if the rows give the same k in the same order.
  *  queries   n rows of d, any dtype                                       borrowed for the call
- *  embedded  the rows of the index by number, d+1 columns, f32, f64 or f16, of this transform
+ *  embedded  all rows of the index by number, not those of the candidates alone: d+1 columns, f32, f64 or f16, of
+ *            this transform
  *  Neither results nor proofs depend on the order of the queries.
  *  transform sphere (cpb_transform_of_map), lift-ip or lift-cosine; EINVAL for the others, which do not determine
  *            distances. Lifts preserve the order, so their proofs need few candidates beyond k.
@@ -116,8 +119,8 @@ typedef struct cpb_external {
   uint64_t rows;
 
   /** The `count` rows of largest <p,y>, in any order, for p of d+1 doubles and unit length: ids and scores,
-   *  *found of each. Fewer than requested, from an index that does not hold or examine all rows, are not a
-   *  proof. */
+   *  *found of each. A proof needs the promise that no other row scores higher than these. Fewer than requested are
+   *  not a proof, unless they are all rows. */
   cpb_status (*search)(void *self, const double *p, size_t count, uint64_t *ids, double *scores,
                        size_t *found, cpb_error *error);
 

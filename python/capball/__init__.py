@@ -227,7 +227,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     queries       rows of d, not embedded
     ids           the engine's best by <p,y>, a row for each query: whole numbers, TypeError for others; one that is named
                   twice is InvalidValue
-    embedded      the rows that the engine holds, S(x), d+1 columns; that they are is for the caller to know
+    embedded      all rows that the engine holds, S(x), d+1 columns; that they are is for the caller to know
     radius        r of the queries p(q,r) that it was asked; 0 for S(q)
     scores        its numbers, one per candidate, to take distances from; `scored` says what they are: "ip", "cosine" or
                   "cosine-distance"

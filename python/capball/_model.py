@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core
+from . import _core, _tables
 from ._hits import Neighbors
 from ._map import write_whole
 from .dual import Ball, Cap, Ellipsoid, Region
@@ -53,12 +53,12 @@ class Reason(NamedTuple):
 
 
 def names_of(x: Any) -> list[str] | None:
-    """The names of a table's columns, where all are strings; None for arrays."""
+    """The names of a table's columns, where all are strings, and all different; None for arrays."""
     names = getattr(x, "columns", None)
     if names is None or callable(names):
         return None
     names = list(names)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    return _tables.settled(names) if names and all(isinstance(name, str) for name in names) else None
 
 
 class BallModel(_Artefact, _core.Model):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
+from . import _extras
+
 
 @contextmanager
 def bar(what: str, progress: Any) -> Iterator[Callable[[float], object] | None]:
@@ -12,9 +14,7 @@ def bar(what: str, progress: Any) -> Iterator[Callable[[float], object] | None]:
     if progress is None or progress is False or callable(progress):
         yield progress or None
         return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=100, desc=what, unit="%", leave=False) as shown:
+    with _extras.module("tqdm.auto").tqdm(total=100, desc=what, unit="%", leave=False) as shown:
 
         def told(share: float) -> None:
             shown.update(round(100 * share) - shown.n)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import capball
+
 _MOST_LISTED = 10  # columns in one message
 
 
@@ -16,6 +18,30 @@ def is_table(x: Any) -> bool:
     """Whether x has columns that are selected by their names."""
     names = getattr(x, "columns", None)
     return names is not None and not callable(names) and hasattr(x, "__getitem__")
+
+
+def _columns(table: Any) -> list[tuple[Any, Any]]:
+    """Name and cells of each column; in pandas two may have one name."""
+    if hasattr(table, "iloc"):
+        return [(name, table.iloc[:, j]) for j, name in enumerate(table.columns)]
+    return [(name, table[name]) for name in table.columns]
+
+
+def settled(names: list[str]) -> list[str]:
+    """The names that the library gives to columns of these names: a warning tells which had the name of another."""
+    found = capball._core.column_names(names)
+    renamed = [f"{name} (column {j + 1}) is {new}" for j, (name, new) in enumerate(zip(names, found)) if name != new]
+    if renamed:
+        warnings.warn(f"columns with the name of another are renamed: {listed(renamed)}", UserWarning, stacklevel=4)
+    return found
+
+
+def told_apart(x: Any) -> Any:
+    """A table of pandas with a name for each of its columns; anything else as it is."""
+    names = list(x.columns) if is_table(x) and hasattr(x, "set_axis") else []
+    if len(set(names)) == len(names) or not all(isinstance(name, str) for name in names):
+        return x
+    return x.set_axis(settled(names), axis=1)
 
 
 def _number(cell: Any) -> float:
@@ -46,7 +72,7 @@ def _is_text(column: Any) -> bool:
 
 def text_columns(table: Any) -> list[Any]:
     """The columns of which most cells are not numbers: text, dates."""
-    return [name for name in table.columns if _is_text(table[name])]
+    return [name for name, column in _columns(table) if _is_text(column)]
 
 
 def without(table: Any, names: list[Any]) -> Any:
@@ -56,11 +82,12 @@ def without(table: Any, names: list[Any]) -> Any:
 
 def listed(names: list[Any]) -> str:
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(map(str, names[:_MOST_LISTED])) + more
+    return ", ".join(capball._core.printable(str(name)) for name in names[:_MOST_LISTED]) + more
 
 
 def numeric(x: Any) -> Any:
     """A table without its columns of text, which a warning names; anything else as it is."""
+    x = told_apart(x)
     names = text_columns(x) if is_table(x) else []
     if not names:
         return x
@@ -70,6 +97,7 @@ def numeric(x: Any) -> Any:
 
 def without_unknown_text(x: Any, known: Any) -> Any:
     """A table without columns of text that are not among the known names; anything else as it is."""
+    x = told_apart(x)
     return without(x, [name for name in text_columns(x) if name not in known]) if is_table(x) else x
 
 
@@ -101,7 +129,7 @@ def problems(x: Any) -> str:
     """A message that names every column of a table, or of an array of floats, with cells that are not finite numbers, and the
     first such row; "" where there are none. Rows are counted from 0."""
     if is_table(x):
-        columns = [(str(name), x[name]) for name in x.columns]
+        columns = [(capball._core.printable(str(name)), column) for name, column in _columns(x)]
     elif isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype.kind == "f":
         columns = [(f"x{j}", x[:, j]) for j in range(x.shape[1])]
     else:

@@ -18,7 +18,7 @@ import numpy as np
 
 import capball
 
-from . import _extras
+from . import _core, _extras
 from ._model import names_of
 
 _MOST = 5000  # points of a picture
@@ -69,8 +69,8 @@ def plot_cosines(x: Any, s: float | None = None, *, sample: int = 100, ax: Any =
 
 def _label(ax: Any, names: Any) -> None:
     if names is not None:
-        ax.set_xlabel(names[0])
-        ax.set_ylabel(names[1])
+        ax.set_xlabel(_core.printable(names[0]))
+        ax.set_ylabel(_core.printable(names[1]))
 
 
 def _same_units(region: Any) -> bool:

@@ -32,7 +32,7 @@ def _checked(X: Any) -> np.ndarray:
 
 
 class Ball(BaseDetector):
-    """SVDD with the recipe of docs/outliers.md: columns standardised and whitened, nu = 0.9.
+    """SVDD with the recipe of docs/explanation/outliers.md: columns standardised and whitened, nu = 0.9.
 
     nu is how many rows take part in the centre. Outliers are the share `contamination` of the rows, so that only the order of
     scores counts, and that is best when outliers, which may lie together, are few among them. The threshold is that of model_

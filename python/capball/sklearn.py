@@ -54,6 +54,7 @@ def _seed(random_state: Any) -> int:
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """What validate_data gives; its errors about cells name all columns that have bad ones."""
+    X = _tables.told_apart(X)
     with _tables.problems_named(X):
         return validate_data(estimator, X, *y, dtype=_TYPES, **options)
 
@@ -117,7 +118,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.whiten:
             raise ValueError("partial_fit does not whiten")
         first = not hasattr(self, "_statistics")
-        X = validate_data(self, X, dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
+        X = validate_data(self, _tables.told_apart(X), dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
         if first:
             self._statistics = capball.Statistics(X.shape[1], "float64", self.sample, _seed(self.random_state))
             self._rows = 0
@@ -308,7 +309,7 @@ class EnclosingBall(_Ball):
 
 
 def detector_options(kernel: str, standardize: bool | None, whiten: bool | None, ridge: float) -> dict[str, Any]:
-    """The recipe of docs/outliers.md where nothing else is asked for; kernels go with neither."""
+    """The recipe of docs/explanation/outliers.md where nothing else is asked for; kernels go with neither."""
     linear = kernel == "linear"
     whiten = linear if whiten is None else whiten
     return dict(kernel=kernel, standardize=linear if standardize is None else standardize, whiten=whiten,
@@ -330,6 +331,7 @@ class BallDetector(OutlierMixin, _Ball):
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
     random_state : of the groups of `balls`.
+    verbose : whether fit shows a bar of its progress, by tqdm.
 
     The defaults are those of `capball ball --standardize --whiten --ridge 0.1 --nu 0.9`, with the same scores.
     """
@@ -337,7 +339,7 @@ class BallDetector(OutlierMixin, _Ball):
     def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, standardize: bool | None = None,
                  whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
                  gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
-                 random_state: Any = None):
+                 random_state: Any = None, verbose: bool = False):
         self.nu = nu
         self.contamination = contamination
         self.standardize = standardize
@@ -350,6 +352,7 @@ class BallDetector(OutlierMixin, _Ball):
         self.degree = degree
         self.gap = gap
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "BallDetector":
         """Finds the ball; columns of text are left out, with a warning.
@@ -363,7 +366,7 @@ class BallDetector(OutlierMixin, _Ball):
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
         model = capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree, weights=weights,
                              balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
-                             contamination=self.contamination,
+                             contamination=self.contamination, progress=bool(self.verbose),
                              **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
         return self._take(model, self.contamination)
 

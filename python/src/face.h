@@ -32,6 +32,9 @@ int face_flag(PyObject *value, bool *flag);
 /* The UTF-8 of a str, which lives as long as it does; NULL for NULL. length may be NULL. */
 int face_text(PyObject *value, const char *name, const char **text, Py_ssize_t *length);
 
+/* The d names of columns in a list, to be freed by PyMem_Free; NULL with an exception. The texts belong to the list. */
+const char **face_names(PyObject *list, size_t d);
+
 /* The place of a word in a list of `count` names. */
 int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), int count, int *choice);
 
@@ -186,10 +189,15 @@ int face_add_estimator(PyObject *module);
 const cpb_sketch *face_sketch_of(PyObject *object, const char *name);
 int face_add_layer(PyObject *module);
 int face_add_rescore(PyObject *module);
+int face_add_engine(PyObject *module);
 int face_add_recommend(PyObject *module);
 int face_add_cosines(PyObject *module);
 int face_add_pieces(PyObject *module);
 int face_add_sql(PyObject *module);
+int face_add_names(PyObject *module);
+
+/* The transform in a Transform; NULL, and no exception, for another object. */
+const cpb_transform *face_transform_of(PyObject *object);
 
 /* The statistics of an argument; NULL with a TypeError. */
 cpb_statistics *face_statistics_of(PyObject *object, const char *name);

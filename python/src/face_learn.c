@@ -31,22 +31,6 @@ static const char *method_name(int method) {
   return names[method];
 }
 
-/* d names of columns; NULL with an exception. The texts belong to the list. */
-static const char **names_of(PyObject *list, size_t d) {
-  const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);
-  if (names == NULL) return (void)PyErr_NoMemory(), NULL;
-  bool fits = PySequence_Size(list) == (Py_ssize_t)d;
-  if (!fits && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "columns must be %zu names", d);
-  for (size_t i = 0; fits && i < d; i++) {
-    PyObject *name = PySequence_GetItem(list, (Py_ssize_t)i);
-    fits = name != NULL && face_text(name, "columns", &names[i], NULL) == 0;
-    Py_DecRef(name); /* the list keeps it */
-  }
-  if (fits) return names;
-  PyMem_Free(names);
-  return NULL;
-}
-
 /* What options point at; the texts of the names belong to the list. */
 typedef struct fit_arrays {
   double *weights;
@@ -63,7 +47,7 @@ static void drop_arrays(fit_arrays *arrays) {
 static int take_columns(PyObject *value, size_t d, fit_arrays *arrays) {
   if (value == NULL || value == Py_None) return 0;
   arrays->list = PySequence_List(value);
-  arrays->columns = arrays->list != NULL ? names_of(arrays->list, d) : NULL;
+  arrays->columns = arrays->list != NULL ? face_names(arrays->list, d) : NULL;
   return arrays->columns != NULL ? 0 : -1;
 }
 
@@ -287,7 +271,7 @@ static PyObject *model_to_sql(FACE_CALL) {
   PyObject *values[1];
   if (face_arguments("to_sql", arguments, 0, args, nargs, kwnames, values) < 0) return NULL;
   PyObject *list = values[0] != NULL ? PySequence_List(values[0]) : NULL;
-  const char **names = list != NULL ? names_of(list, ((face_object *)self)->d) : NULL;
+  const char **names = list != NULL ? face_names(list, ((face_object *)self)->d) : NULL;
   char *text = NULL;
   cpb_error error;
   cpb_status status = CPB_OK;

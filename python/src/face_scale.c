@@ -388,6 +388,12 @@ static face_kind transform_kind = {
     .base = true,
 };
 
+const cpb_transform *face_transform_of(PyObject *object) {
+  int is = PyObject_IsInstance(object, (PyObject *)transform_kind.type);
+  if (is < 0) PyErr_Clear();
+  return is > 0 ? ((face_object *)object)->held : NULL;
+}
+
 static PyMethodDef functions[] = {
     FACE_METHOD("abid", abid, "ABID of the rows, or with s of their images at each scale"),
     {NULL, NULL, 0, NULL}};

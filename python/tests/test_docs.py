@@ -23,37 +23,53 @@ def test_examples(name, needs):
 
 
 def test_samples_of_the_page(tmp_path, monkeypatch):
-    """The blocks of docs/python.md, one after the other in one session."""
+    """The blocks of docs/reference/python.md, one after the other in one session."""
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     torch = importlib.util.find_spec("torch")
-    text = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.S) if torch or "torch" not in block]
     runner, names = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), {}
     for number, block in enumerate(blocks):
-        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", "docs/python.md", 0)
+        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", "docs/reference/python.md", 0)
         runner.run(test, clear_globs=False)
         names = test.globs
     assert len(blocks) >= 5 and runner.failures == 0
 
 
-def test_samples_of_the_readme(command, tmp_path, monkeypatch):
-    """Its blocks of Python, one after the other in one session; they assert what they promise. Then its commands, on their files."""
+ROOT = Path(__file__).parents[2]
+# Each page, with the number of blocks of Python that it has, of those that assert, and of the commands that follow.
+TUTORIALS = {"README.md": (1, 1, 0), "docs/tutorials/cosine-engine.md": (1, 1, 2), "docs/tutorials/exact-neighbours.md": (1, 1, 2),
+             "docs/tutorials/outlier-reasons.md": (1, 1, 2), "docs/tutorials/linear-balls.md": (1, 1, 1),
+             "docs/tutorials/small-codes.md": (1, 1, 3), "docs/tutorials/layer.md": (1, 1, 0)}
+
+
+def samples(page):
+    """The blocks of Python of a page, and its lines of shell that are commands of capball."""
+    text = (ROOT / page).read_text()
+    lines = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)).replace("\\\n", "").splitlines()
+    return re.findall(r"```python\n(.*?)```", text, re.S), [line for line in lines if re.match("capball|echo", line)]
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_samples_of_tutorials(page, command, tmp_path, monkeypatch):
+    """Blocks of Python, one after the other in one session; they assert what they promise. Then the commands, on their files."""
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    blocks, commands = samples(page)
+    assert (len(blocks), sum("assert" in block for block in blocks), len(commands)) == TUTORIALS[page]
     names = {}
     for block in blocks:
-        if "torch" in block and importlib.util.find_spec("torch") is None:
-            continue
-        exec(compile(block, "README.md", "exec"), names)
-    assert len(blocks) == 7 and sum("assert" in block for block in blocks) >= 5
-    lines = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)).replace("\\\n", "").splitlines()
-    commands = [line for line in lines if re.match("capball|echo", line)]
-    assert len(commands) >= 12
+        if "torch" in block:
+            pytest.importorskip("torch")
+        exec(compile(block, page, "exec"), names)
     places = {"PATH": os.pathsep.join([str(Path(command).parent), str(Path(sys.executable).parent), os.environ["PATH"]])}
     for line in commands:
         engine = re.search(r"capball.engines (\w+)", line)
         if engine is None or importlib.util.find_spec(engine[1]):
             subprocess.run(line, shell=True, check=True, capture_output=True, text=True, env={**os.environ, **places})
+
+
+def test_tutorials_with_samples_are_all_run():
+    pages = [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("tutorials/*.md"))]
+    assert [page for page in pages if page not in TUTORIALS and any(samples(page))] == []

@@ -1,4 +1,4 @@
-"""What a newcomer would do from the README's words alone: every script of tests/users ends well."""
+"""What a newcomer would do from the words of the tutorials alone: every script of tests/users ends well."""
 
 from pathlib import Path
 

@@ -1,5 +1,8 @@
+import _thread
 import pickle
 import subprocess
+import threading
+import time
 import warnings
 
 import numpy as np
@@ -44,6 +47,25 @@ def test_a_ball_is_linear_behind_the_sphere(rng):
     pipe = Pipeline([("sphere", SphereEmbedding()), ("linear", LogisticRegression(C=1e4, max_iter=1000))])
     grid = GridSearchCV(pipe, {"sphere__goal": ["mean", "spread"], "sphere__center": [True, False]}, cv=3).fit(x, y)
     assert grid.best_score_ > 0.95 > LogisticRegression().fit(x, y).score(x, y)
+
+
+def test_ctrl_c_ends_a_fit_of_several_balls(rng):
+    x = rng.normal(size=(100000, 16)) + rng.integers(0, 20, size=(100000, 1))  # for minutes
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        BallDetector(balls=100).fit(x)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_fit_of_several_balls_tells_its_progress(rng, capsys):
+    x = rng.normal(size=(2000, 4))
+    told = []
+    capball.svdd(x, 0.5, balls=5, progress=told.append)
+    assert len(told) > 20 and told == sorted(told) and told[-1] == 1
+    pytest.importorskip("tqdm")
+    BallDetector(balls=5, verbose=True).fit(x)
+    assert "svdd" in capsys.readouterr().err
 
 
 def test_names_pickles_clones(rng):

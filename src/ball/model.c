@@ -16,6 +16,7 @@
 #include "ball/smo.h"
 #include "ball/piece_rounds.h"
 #include "base/json_text.h"
+#include "base/tell.h"
 
 struct cpb_model {
   cpb_model_options options; /* its pointers are ours */
@@ -226,7 +227,7 @@ static cpb_status kernel_scores(const cpb_model_options *o, cpb_view x, cpb_out 
   if (status == CPB_OK) status = cpb_check_apart(x, "x", scores, "scores", error);
   if (status != CPB_OK) return status;
   kernel_job job = {.o = o, .loops = cpb_loops_here(), .x = x, .scores = scores};
-  return cpb_rows_run(x.rows, o->listed * o->d, kernel_score, &job, "x", exec, error);
+  return cpb_rows_run_told(x.rows, o->listed * o->d, kernel_score, &job, "x", exec, error);
 }
 
 /* The scores by the best ball. Those by the first one have been found before: x and scores fit together. */
@@ -237,7 +238,9 @@ static cpb_status best_scores(const cpb_model_options *o, cpb_view x, cpb_out sc
   cpb_status status = CPB_OK;
   for (size_t k = 0; k < o->balls && status == CPB_OK; k++) {
     cpb_region ball = region_of(o, k);
-    status = cpb_region_scores(&ball, x, cpb_rows_out(others, CPB_F64, x.rows, 1), exec, error);
+    const cpb_exec *part =
+        CPB_EXEC_PART(exec, (double)k / (double)o->balls, (double)(k + 1) / (double)o->balls);
+    status = cpb_region_scores(&ball, x, cpb_rows_out(others, CPB_F64, x.rows, 1), part, error);
     for (size_t i = 0; i < x.rows; i++) best[i] = k == 0 ? others[i] : fmax(best[i], others[i]);
   }
   for (size_t i = 0; i < x.rows && status == CPB_OK; i++) cpb_out_set(scores, i, 0, best[i]);
@@ -251,7 +254,8 @@ cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, 
   const cpb_model_options *o = &model->options;
   if (has_kernel(o)) return kernel_scores(o, x, scores, exec, error);
   cpb_region ball = region_of(o, 0);
-  cpb_status status = cpb_region_scores(&ball, x, scores, exec, error);
+  cpb_status status =
+      cpb_region_scores(&ball, x, scores, several(o) ? CPB_EXEC_PART(exec, 0, 0) : exec, error);
   return status == CPB_OK && several(o) ? best_scores(o, x, scores, exec, error) : status;
 }
 

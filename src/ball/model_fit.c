@@ -30,6 +30,16 @@ static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *
   return status == CPB_EROW ? cpb_fail_later(error, slot->first) : status;
 }
 
+/* Blocks of rows that take about as long as those of other passes: each row is compared with many balls or vectors. */
+static size_t score_block(const cpb_model *model) {
+  enum { USUAL = 1 << 18, LEAST = 1 << 12 };
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model_describe(model, &o);
+  size_t compared = o.center == NULL ? o.listed : o.balls;
+  size_t bytes = USUAL / (compared == 0 ? 1 : compared);
+  return bytes < LEAST ? LEAST : bytes;
+}
+
 static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
   return cpb_row_buffer_add(&p->scores, cpb_rows(slot->room, CPB_F64, slot->rows.rows, 1), error);
@@ -39,9 +49,13 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
                                   const cpb_exec *exec, cpb_error *error) {
   cpb_passes passes;
   score_pass p = {.model = model, .scores.row_bytes = sizeof **scores};
-  cpb_pass pass = {.arg = &p, .per_row = 1, .look = look_scores, .gather = gather_scores};
   if (model == NULL || scores == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "scores");
   if (count == NULL) return cpb_fail_missing(error, "count");
+  cpb_pass pass = {.arg = &p,
+                   .per_row = 1,
+                   .block_bytes = score_block(model),
+                   .look = look_scores,
+                   .gather = gather_scores};
   *scores = NULL;
   *count = 0;
   cpb_status status = cpb_passes_init(&passes, rows, 1, exec, error);
@@ -59,6 +73,7 @@ enum { LISTED = 10000, QUANTILES = 1001 };
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
+static const double GROUPED = 0.6, WHITENED = 0.65; /* of the fit of several balls */
 
 CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree = 3})
 
@@ -108,11 +123,11 @@ static cpb_status check(const fitting *f, cpb_error *error) {
 /* ---- whitening ---- */
 
 /* y = W x for all rows. */
-static cpb_status whiten_rows(fitting *f, cpb_error *error) {
+static cpb_status whiten_rows(fitting *f, const cpb_exec *exec, cpb_error *error) {
   double *y = cpb_memory_zeros(&f->memory, f->rows.rows, f->rows.cols * sizeof *y);
   if (y == NULL) return no_memory(f, error);
   f->y = cpb_rows(y, CPB_F64, f->rows.rows, f->rows.cols);
-  return cpb_whitened_rows(f->W, f->rows, NULL, y, f->exec, error);
+  return cpb_whitened_rows(f->W, f->rows, NULL, y, exec, error);
 }
 
 /* ---- the kinds of fit ---- */
@@ -214,17 +229,18 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
   if (status != CPB_OK) return status == CPB_EINVAL ? CPB_OK : status;
   free(f->W);
   f->W = W;
-  return whiten_rows(f, error);
+  return whiten_rows(f, CPB_EXEC_PART(exec, 1, 1), error);
 }
 
 static cpb_status fit_several(fitting *f, cpb_error *error) {
   cpb_balls *b = &f->balls;
   size_t *group = cpb_memory_take(&f->memory, f->y.rows, sizeof *group);
   if (group == NULL) return no_memory(f, error);
-  cpb_status status = cpb_group_rows(f->y, &f->o, group, f->exec, error);
+  cpb_status status = cpb_group_rows(f->y, &f->o, group, CPB_EXEC_PART(f->exec, 0, GROUPED), error);
   if (status == CPB_OK && f->o.whiten)
-    status = whiten_within(f, group, CPB_EXEC_PART(f->exec, 0, 0.1), error);
-  if (status == CPB_OK) status = cpb_fit_balls(f->y, &f->o, group, b, CPB_EXEC_PART(f->exec, 0.1, 1), error);
+    status = whiten_within(f, group, CPB_EXEC_PART(f->exec, GROUPED, WHITENED), error);
+  if (status == CPB_OK)
+    status = cpb_fit_balls(f->y, &f->o, group, b, CPB_EXEC_PART(f->exec, WHITENED, 1), error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
@@ -304,7 +320,7 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
                     (unsigned long long)f->o.weight_count, f->count);
   cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
   if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
-  if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, error);
+  if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, CPB_EXEC_PART(f->exec, HELD, HELD), error);
   return status;
 }
 

@@ -99,9 +99,16 @@ static void score_block(void *argument, size_t block, size_t first, size_t count
 }
 
 static cpb_status run(score_job *job, const char *name, const cpb_exec *exec, cpb_error *error) {
+  enum { SILENT = 4 }; /* so few blocks take no time worth a report */
   size_t rows = cpb_blocks_rows(job->ruler.x.cols);
   if (job->columns != NULL) rows = cpb_round_up(rows, CPB_WHITEN_ROWS);
-  cpb_blocks_run(&(cpb_blocks){job->ruler.x.rows, rows, score_block, job}, exec);
+  cpb_blocks blocks = {job->ruler.x.rows, rows, score_block, job};
+  cpb_status status = CPB_OK;
+  if (cpb_blocks_count(&blocks) <= SILENT)
+    cpb_blocks_run(&blocks, exec);
+  else
+    status = cpb_blocks_run_told(&blocks, exec, error);
+  if (status != CPB_OK) return status;
   if (atomic_load(&job->no_memory))
     return cpb_fail_memory(error, "a block of rows of %zu numbers", job->ruler.x.cols);
   return cpb_first_fault_report(&job->fault, name, error);

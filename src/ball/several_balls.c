@@ -9,8 +9,10 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "loops/chunk.h"
+#include "base/tell.h"
 
-enum { STARTS = 8, STEPS = 100, TRIES = 4 };
+enum { STARTS = 8, STEPS = 100, TRIES = 4, USUAL_STEPS = 20 };
+static const double SEEDED = 0.2; /* of one start, when it has its seeds */
 
 typedef struct grouping {
   const double *x, *weights;
@@ -44,10 +46,11 @@ static double sum_of(const grouping *g, const double *dist2) {
 }
 
 /* trial = the distances with this row added as a centre; gives their sum. */
-static double try_center(grouping *g, size_t row) {
+static cpb_status try_center(grouping *g, size_t row, double *sum, cpb_error *error) {
   g->added = row_of(g, row);
   cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->d), add_block, g}, g->exec);
-  return sum_of(g, g->trial);
+  *sum = sum_of(g, g->trial);
+  return cpb_exec_tell(g->exec, 0, error);
 }
 
 /* A row with a probability that is proportional to its distance. */
@@ -61,24 +64,36 @@ static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
   return cpb_random_below(random, g->n);
 }
 
-static void choose_seeds(grouping *g, cpb_random *random) {
+/* The best of some rows as centre k; sum: of the distances, without it and with it. */
+static cpb_status choose_seed(grouping *g, size_t k, double *sum, cpb_random *random, cpb_error *error) {
+  double least = INFINITY, with;
+  size_t best = 0;
+  cpb_status status = CPB_OK;
+  for (size_t t = 0; t < (k == 0 ? 1 : TRIES) && status == CPB_OK; t++) {
+    size_t row = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, *sum, random);
+    status = try_center(g, row, &with, error);
+    if (t > 0 && !(with < least)) continue;
+    least = with;
+    best = row;
+  }
+  if (status == CPB_OK) status = try_center(g, best, sum, error);
+  memcpy(g->nearest, g->trial, g->n * sizeof *g->nearest);
+  memcpy(g->centers + k * g->d, row_of(g, best), g->d * sizeof *g->centers);
+  return status;
+}
+
+static cpb_status choose_seeds(grouping *g, cpb_random *random, cpb_error *error) {
+  const cpb_exec *whole = g->exec;
+  cpb_status status = CPB_OK;
   double sum = 0;
   for (size_t i = 0; i < g->n; i++) g->nearest[i] = INFINITY;
-  for (size_t k = 0; k < g->groups; k++) {
-    size_t best = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, sum, random);
-    double least = try_center(g, best);
-    for (size_t t = 1; k > 0 && t < TRIES; t++) {
-      size_t row = draw_row(g, sum, random);
-      double with = try_center(g, row);
-      if (with < least) {
-        least = with;
-        best = row;
-      }
-    }
-    sum = try_center(g, best);
-    memcpy(g->nearest, g->trial, g->n * sizeof *g->nearest);
-    memcpy(g->centers + k * g->d, row_of(g, best), g->d * sizeof *g->centers);
+  for (size_t k = 0; k < g->groups && status == CPB_OK; k++) {
+    double share = SEEDED * (double)k / (double)g->groups;
+    g->exec = CPB_EXEC_PART(whole, share, share);
+    status = choose_seed(g, k, &sum, random, error);
   }
+  g->exec = whole;
+  return status;
 }
 
 /* ---- Lloyd's steps ---- */
@@ -99,16 +114,19 @@ static void assign_block(void *arg, size_t block, size_t first, size_t count) {
 }
 
 /* The squared distance of each row to the nearest centre, and which it is. */
-static void find_nearest(grouping *g) {
-  cpb_blocks_run(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, g->exec);
+static cpb_status find_nearest(grouping *g, const cpb_exec *exec, cpb_error *error) {
+  return cpb_blocks_run_told(&(cpb_blocks){g->n, cpb_blocks_rows(g->groups * g->d), assign_block, g}, exec,
+                             error);
 }
 
-/* Whether some row has changed its group. */
-static bool assign(grouping *g) {
-  find_nearest(g);
-  bool changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
+/* changed: whether some row has another group than before */
+static cpb_status assign(grouping *g, int step, bool *changed, cpb_error *error) {
+  double share = SEEDED + (1 - SEEDED) * step / (step + USUAL_STEPS);
+  cpb_status status = find_nearest(g, CPB_EXEC_PART(g->exec, share, share), error);
+  if (status != CPB_OK) return status;
+  *changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
   memcpy(g->group, g->next, g->n * sizeof *g->next);
-  return changed;
+  return CPB_OK;
 }
 
 /* Adds the rows of each group by their weights, and the weights. */
@@ -133,12 +151,33 @@ static void take_means(grouping *g, double *sums) {
       g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
 }
 
-/* Groups from one start; the sum of the squared distances to the centres. */
-static double group_once(grouping *g, double *sums, cpb_random *random) {
+/* Groups from one start. */
+static cpb_status group_once(grouping *g, double *sums, cpb_random *random, cpb_error *error) {
   memset(g->group, 0xff, g->n * sizeof *g->group);
-  choose_seeds(g, random);
-  for (int step = 0; step < STEPS && assign(g); step++) take_means(g, sums);
-  return sum_of(g, g->nearest);
+  cpb_status status = choose_seeds(g, random, error);
+  bool changed = true;
+  for (int step = 0; step < STEPS && changed && status == CPB_OK; step++) {
+    status = assign(g, step, &changed, error);
+    if (status == CPB_OK && changed) take_means(g, sums);
+  }
+  return status;
+}
+
+/* The best of all starts. */
+static cpb_status group_best(grouping *g, double *sums, cpb_random *random, size_t *group, cpb_error *error) {
+  const cpb_exec *whole = g->exec;
+  double least = INFINITY;
+  cpb_status status = CPB_OK;
+  for (int start = 0; start < STARTS && status == CPB_OK; start++) {
+    g->exec = CPB_EXEC_PART(whole, (double)start / STARTS, (start + 1.) / STARTS);
+    status = group_once(g, sums, random, error);
+    double sum = sum_of(g, g->nearest);
+    if (status != CPB_OK || (start > 0 && !(sum < least))) continue;
+    least = sum;
+    memcpy(group, g->group, g->n * sizeof *group);
+  }
+  g->exec = whole;
+  return status;
 }
 
 /* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
@@ -150,7 +189,7 @@ cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *gr
   cpb_status status = cpb_check_finite(y, "rows", d, exec, error);
   if (status != CPB_OK) return status;
   cpb_memory memory = {0};
-  double *x = cpb_memory_take(&memory, n, d * sizeof *x), least = INFINITY;
+  double *x = cpb_memory_take(&memory, n, d * sizeof *x);
   double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
   grouping g = {.x = x,
                 .weights = o->weights,
@@ -165,15 +204,11 @@ cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *gr
                 .next = cpb_memory_zeros(&memory, n, sizeof *g.next),
                 .exec = exec};
   cpb_random random = {o->seed};
-  if (memory.failed)
+  if (memory.failed) {
     status = cpb_fail_memory(error, "%zu groups of %zu rows", k, n);
-  else
+  } else {
     cpb_view_widen(y, x);
-  for (int start = 0; start < STARTS && status == CPB_OK; start++) {
-    double sum = group_once(&g, sums, &random);
-    if (start > 0 && !(sum < least)) continue;
-    least = sum;
-    memcpy(group, g.group, n * sizeof *group);
+    status = group_best(&g, sums, &random, group, error);
   }
   cpb_memory_free(&memory);
   return status;
@@ -206,7 +241,7 @@ typedef struct grouped {
   size_t *starts;          /* of each group, and their end */
   size_t *order;           /* groups, the one of the most rows first */
   cpb_balls *balls;
-  const cpb_exec *exec;
+  const cpb_exec *exec; /* of the ball that is being fitted */
 } grouped;
 
 static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
@@ -307,12 +342,15 @@ static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status fit_groups(grouped *g, cpb_error *error) {
+static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
+  double fitted = 0, n = (double)g->n;
   for (size_t k = 0; k < g->o->balls && status == CPB_OK; k++) {
-    size_t rows = rows_of(g, g->order[k]);
-    bool enough = (double)rows * EVEN_SHARES * (double)g->o->balls >= (double)g->n;
+    double rows = (double)rows_of(g, g->order[k]);
+    bool enough = rows * EVEN_SHARES * (double)g->o->balls >= n;
+    g->exec = CPB_EXEC_PART(exec, fitted / n, (fitted + rows) / n);
     if (enough) status = fit_group(g, g->order[k], error);
+    fitted += rows;
   }
   return status;
 }
@@ -331,14 +369,15 @@ static double radius_of(const grouped *g, const cpb_ranked *rows) {
   return sqrt(dist2);
 }
 
-static cpb_status find_radius(grouped *g, cpb_error *error) {
-  find_nearest(&(grouping){.x = g->sorted,
-                           .n = g->n,
-                           .d = g->d,
-                           .groups = g->balls->count,
-                           .centers = g->balls->centers,
-                           .nearest = g->dist2,
-                           .exec = g->exec});
+static cpb_status find_radius(grouped *g, const cpb_exec *exec, cpb_error *error) {
+  grouping all = {.x = g->sorted,
+                  .n = g->n,
+                  .d = g->d,
+                  .groups = g->balls->count,
+                  .centers = g->balls->centers,
+                  .nearest = g->dist2};
+  cpb_status status = find_nearest(&all, exec, error);
+  if (status != CPB_OK) return status;
   cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
@@ -350,16 +389,17 @@ static cpb_status find_radius(grouped *g, cpb_error *error) {
 
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
-  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls, .exec = exec};
+  const double FITTED = 0.9;
+  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls};
   balls->d = y.cols;
   cpb_memory memory = {0};
   cpb_status status = allocate(&g, &memory, error);
   if (status == CPB_OK) {
     sort_rows(&g);
     order_groups(&g);
-    status = fit_groups(&g, error);
+    status = fit_groups(&g, CPB_EXEC_PART(exec, 0, FITTED), error);
   }
-  if (status == CPB_OK) status = find_radius(&g, error);
+  if (status == CPB_OK) status = find_radius(&g, CPB_EXEC_PART(exec, FITTED, 1), error);
   cpb_memory_free(&memory);
   return status;
 }

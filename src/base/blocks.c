@@ -70,6 +70,14 @@ cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *
   return cpb_first_fault_report(&run.fault, name, error);
 }
 
+cpb_status cpb_rows_run_told(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row),
+                             void *job, const char *name, const cpb_exec *exec, cpb_error *error) {
+  row_run run = {.task = task, .job = job};
+  cpb_blocks blocks = {rows, cpb_blocks_rows(elements_per_row), run_rows, &run};
+  cpb_status status = cpb_blocks_run_told(&blocks, exec, error);
+  return status == CPB_OK ? cpb_first_fault_report(&run.fault, name, error) : status;
+}
+
 /* Tasks that may fail. */
 typedef struct attempts {
   cpb_status (*task)(void *arg, size_t i, cpb_error *error);

@@ -50,6 +50,10 @@ size_t cpb_blocks_rows(size_t elements_per_row);
 cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,
                         const char *name, const cpb_exec *exec, cpb_error *error);
 
+/* The same, with reports. */
+cpb_status cpb_rows_run_told(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row),
+                             void *job, const char *name, const cpb_exec *exec, cpb_error *error);
+
 /* The least or the largest of the numbers that tasks report, such as the first query that failed. */
 static inline void cpb_report_least(_Atomic size_t *least, size_t number) {
   size_t known = atomic_load(least);

@@ -8,6 +8,14 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "base/printable.h"
+
+/* Messages contain names and values from files and users. */
+static void say(char *to, size_t size, const char *format, va_list arguments) {
+  char said[sizeof((cpb_error *)NULL)->text];
+  vsnprintf(said, sizeof said, format, arguments);
+  cpb_printable_copy(to, size, said);
+}
 
 static void begin(cpb_error *error, cpb_reason reason, const char *argument) {
   error->status = cpb_status_of(reason);
@@ -22,7 +30,7 @@ cpb_status cpb_fail(cpb_error *error, cpb_reason reason, const char *argument, c
   va_list arguments;
   va_start(arguments, format);
   begin(error, reason, argument);
-  vsnprintf(error->text, sizeof error->text, format, arguments);
+  say(error->text, sizeof error->text, format, arguments);
   va_end(arguments);
   return error->status;
 }
@@ -40,7 +48,7 @@ cpb_status cpb_fail_row(cpb_error *error, cpb_reason reason, const char *argumen
   char predicate[sizeof error->text];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(predicate, sizeof predicate, format, arguments);
+  say(predicate, sizeof predicate, format, arguments);
   va_end(arguments);
   begin(error, reason, argument);
   error->row = (int64_t)row;

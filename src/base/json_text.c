@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "base/utf8.h"
+#include "base/printable.h"
 
 /* ---- text that grows ---- */
 
@@ -78,50 +80,33 @@ static void put_real(cpb_text *t, double value) {
   cpb_text_puts(t, digits);
 }
 
-size_t cpb_utf8_length(const char *text) {
-  const unsigned char *p = (const unsigned char *)text;
-  size_t length = *p < 0x80                 ? 1
-                  : *p >= 0xc2 && *p < 0xe0 ? 2
-                  : (*p & 0xf0) == 0xe0     ? 3
-                  : *p >= 0xf0 && *p < 0xf5 ? 4
-                                            : 0;
-  for (size_t i = 1; i < length; i++)
-    if ((p[i] & 0xc0) != 0x80) return 0;
-  bool longer = (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xf0 && p[1] < 0x90);
-  bool outside = (*p == 0xed && p[1] > 0x9f) || (*p == 0xf4 && p[1] > 0x8f);
-  return longer || outside ? 0 : length;
-}
-
-bool cpb_is_utf8(const char *text) {
-  for (size_t length; *text != 0; text += length)
-    if ((length = cpb_utf8_length(text)) == 0) return false;
-  return true;
-}
-
-static void put_escaped(cpb_text *t, char c) {
+/* Control characters, and those that change the direction of text, are escaped: the text keeps them, a terminal that shows
+ * it does not act on them. */
+static void put_escaped(cpb_text *t, const char *character, size_t length) {
   static const char letters[] = "\"\\bfnrt", meant[] = "\"\\\b\f\n\r\t";
-  const char *found = strchr(meant, c);
-  unsigned byte = (unsigned char)c;
-  if (t->style.any_bytes && (byte < 0x20 || byte == 0x7f))
-    cpb_text_format(t, "\\u%04x", byte);
-  else if (found != NULL)
+  const char *found = length == 1 ? strchr(meant, *character) : NULL;
+  uint32_t code = cpb_utf8_code(character, length);
+  if (found != NULL)
     cpb_text_format(t, "\\%c", letters[found - meant]);
-  else if (byte < 0x20)
-    cpb_text_format(t, "\\u%04X", byte);
+  else if (!cpb_is_printable(code))
+    cpb_text_format(t, "\\u%04x", (unsigned)code);
   else
-    cpb_text_put(t, &c, 1);
+    cpb_text_put(t, character, length);
 }
 
 void cpb_json_string(cpb_text *t, const char *string) {
+  char *decoded = string == NULL || cpb_is_utf8(string) ? NULL : cpb_utf8_copy(string);
   if (string == NULL) {
     cpb_text_puts(t, "null");
     return;
   }
-  bool utf8 = cpb_is_utf8(string);
-  if (!utf8 && !t->style.any_bytes) fail(t, CPB_JSON_UNSAYABLE);
+  if (!cpb_is_utf8(string) && decoded == NULL) fail(t, CPB_JSON_NO_MEMORY);
+  if (decoded != NULL) string = decoded;
   cpb_text_puts(t, "\"");
-  for (; *string != 0; string++) put_escaped(t, utf8 || (unsigned char)*string < 0x80 ? *string : '?');
+  for (size_t length; *string != 0 && t->failure == CPB_JSON_WHOLE; string += length)
+    put_escaped(t, string, length = cpb_utf8_length(string));
   cpb_text_puts(t, "\"");
+  free(decoded);
 }
 
 static void put_comma(cpb_text *t) { cpb_text_puts(t, t->style.compact ? "," : ", "); }

@@ -1,5 +1,5 @@
 /* JSON written as text. A value under construction is its text: a list grows by appending to it, and a failure
- * (out of memory, a number that is not finite, a string that is not UTF-8) is remembered until the caller checks. */
+ * (out of memory, a number that is not finite) is remembered until the caller checks. */
 #ifndef CPB_BASE_JSON_TEXT_H
 #define CPB_BASE_JSON_TEXT_H
 
@@ -19,7 +19,6 @@ typedef struct cpb_json_style {
   bool compact;       /* no blanks */
   bool fewest;        /* the fewest digits that restore a number */
   bool long_exponent; /* e+07 */
-  bool any_bytes;     /* in strings, '?' for those that are not UTF-8; all control characters as \u001f */
   size_t per_line;    /* numbers of a longer vector; 0: all */
 } cpb_json_style;
 
@@ -42,12 +41,10 @@ enum { CPB_JSON_NUMBER_ROOM = 40 }; /* of a printed number */
 /* The fewest digits that restore a double, in the style of printf's %g. */
 size_t cpb_print_fewest(char to[CPB_JSON_NUMBER_ROOM], double value);
 
-/* Number of bytes of the character that starts here; 0: invalid (RFC 3629, no surrogates or overlong forms). */
-size_t cpb_utf8_length(const char *text);
-bool cpb_is_utf8(const char *text);
-
 void cpb_json_vector(cpb_text *text, const double *numbers, size_t count); /* NULL: null */
-void cpb_json_string(cpb_text *text, const char *string);                  /* NULL: null */
+
+/* NULL: null. A string that is not UTF-8 is decoded (cpb_utf8_decode); what is not printable (core/printable.h) is escaped. */
+void cpb_json_string(cpb_text *text, const char *string);
 
 /* Writes values by a format of these letters; everything else is copied, with blanks as the style demands:
  *   s  const char *, NULL: null      f  double                             I  uint64_t

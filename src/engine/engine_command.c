@@ -21,6 +21,7 @@
 #include "files/file_fail.h"
 #include "files/input.h"
 #include "base/tell.h"
+#include "engine/engine_ask.h"
 
 enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
 
@@ -242,26 +243,13 @@ static bool judge_end(const desk *at, int ended) {
 
 /* ---- its answer ---- */
 
-static bool check_id(const desk *at, size_t query, double id, const uint64_t *before, size_t found) {
-  size_t rows = at->q->rows.rows;
-  if (!(id >= 0 && id < (double)rows && id == floor(id)))
-    return cpb_fail_domain(at->error, "ids", id,
-                           "the engine's answer to query %zu must be rows 0 .. %zu, or -1 after the last",
-                           query, rows - 1) == CPB_OK;
-  for (size_t i = 0; i < found; i++)
-    if (before[i] == (uint64_t)id)
-      return cpb_fail_domain(at->error, "ids", id, "the engine must name a row once for query %zu", query) ==
-             CPB_OK;
-  return true;
-}
-
 static bool take_query(const desk *at, cpb_view answers, size_t row, size_t query, uint64_t *ids) {
   size_t found = 0, count = at->q->count;
   for (size_t i = 0; i < count; i++) ids[i] = CPB_NO_ROW;
   for (size_t i = 0; i < count; i++) {
     double id = cpb_view_at(answers, row, i);
     if (id == -1) continue;
-    if (!check_id(at, query, id, ids, found)) return false;
+    if (!cpb_engine_check_id(id, query, at->q->rows.rows, at->error)) return false;
     ids[found++] = (uint64_t)id;
   }
   return true;

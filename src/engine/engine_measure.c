@@ -144,6 +144,21 @@ static cpb_engine_trial trial_of(const survey *s, const way *w, size_t form, con
   return trial;
 }
 
+static bool ask_twice(const survey *s, const cpb_asking *a, const way *w, uint64_t *ids,
+                      cpb_engine_cost *cost) {
+  /* half of the candidates each time, so that no more are rescored than with one query */
+  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k, n = a->queries.rows;
+  cpb_memory memory = {0};
+  uint64_t *first = cpb_memory_take(&memory, n, half * sizeof *first);
+  cpb_hit *found = cpb_memory_take(&memory, n, half * sizeof *found);
+  if (memory.failed) cpb_fail_memory(a->error, "%zu candidates", n * half);
+  bool done = !memory.failed && cpb_engine_ask(a, NULL, w->radii, 1, half, first, cost) &&
+              cpb_engine_distances(a, first, half, half, found) &&
+              cpb_engine_ask_again(a, first, found, s->k, s->radius, half, s->candidates, ids, cost);
+  cpb_memory_free(&memory);
+  return done;
+}
+
 static bool run_way(const survey *s, const way *w, const cpb_exec *exec, cpb_engine_trial *trials,
                     const query_shares *shares) {
   size_t room = s->of.queries.rows * s->candidates;
@@ -156,12 +171,9 @@ static bool run_way(const survey *s, const way *w, const cpb_exec *exec, cpb_eng
   asking.transform = transform;
   asking.seed = w->seed;
   asking.exec = exec;
-  /* twice: half of the candidates each time, so that no more are rescored than with one query */
-  size_t half = s->candidates / 2 > s->k ? s->candidates / 2 : s->k;
-  done =
-      done && cpb_engine_prepare(&asking) &&
-      (w->twice ? cpb_engine_ask_twice(&asking, w->radii[0], s->k, s->radius, half, s->candidates, ids, &cost)
-                : cpb_engine_ask(&asking, NULL, w->radii, w->forms, s->candidates, ids, &cost));
+  done = done && cpb_engine_prepare(&asking) &&
+         (w->twice ? ask_twice(s, &asking, w, ids, &cost)
+                   : cpb_engine_ask(&asking, NULL, w->radii, w->forms, s->candidates, ids, &cost));
   free(asking.rows);
   cpb_transform_free(transform);
   for (size_t form = 0; form < w->forms && done; form++) {

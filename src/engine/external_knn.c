@@ -89,7 +89,7 @@ static cpb_status answer(asking *a, size_t first, size_t most, cpb_hit *hits, cp
     if (status != CPB_OK) return status;
     double D = a->candidates[a->k - 1].value;
     double least = cpb_query_floor(a->map, a->norm, a->r, D, a->row_error, a->score_error);
-    *report = (cpb_external_report){count, found == a->index->rows || (found == count && lowest < least)};
+    *report = (cpb_external_report){count, cpb_query_proves(found, count, a->index->rows, lowest, least)};
     if (report->proven || count == most || found < count) break;
   }
   for (size_t i = 0; i < a->k; i++) hits[i] = a->candidates[i];

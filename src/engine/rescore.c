@@ -404,7 +404,7 @@ static void settle(rescoring *r, size_t query) {
   r->least[query] = bounded ? cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error,
                                                 score_error(r, query))
                             : -INFINITY;
-  bool enough = whole || r->lowest[query] < r->least[query];
+  bool enough = bounded && cpb_query_proves(r->C, r->C, r->store->rows, r->lowest[query], r->least[query]);
   r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
 }
 

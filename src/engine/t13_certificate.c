@@ -76,3 +76,7 @@ double cpb_query_floor(const cpb_map *map, double norm, double r, double D, doub
   double margin = row_error + score_error + 4 * of_double + 32 * u64 * (1 + (norm + r + truly) / s);
   return 1 - 2 * cpb_query_reach(norm, r, s, truly) - margin;
 }
+
+bool cpb_query_proves(uint64_t found, uint64_t count, uint64_t rows, double lowest, double least) {
+  return found == rows || (found >= count && lowest < least);
+}

@@ -23,6 +23,12 @@ double cpb_query_score_error(size_t d, cpb_dtype scores);
 double cpb_query_floor(const cpb_map *map, double norm, double r, double D, double row_error,
                        double score_error);
 
+/** Whether an engine that keeps its promise has left out no row that scores as high as `least`, the floor: it returned
+ *  all the rows it has, or as many as were requested, the lowest of which scores below the floor.
+ *  found, count, rows   returned; requested; that it has
+ *  lowest               score of a returned row, plus its error; NaN proves nothing */
+bool cpb_query_proves(uint64_t found, uint64_t count, uint64_t rows, double lowest, double least);
+
 /** counts[i] += the number of rows with <p_i,y> >= limits[i], products in double: with the floor as limit,
  *  the number of rows that prevent a certificate.
  *  p       n rows of d+1, any dtype; rows any number of rows of d+1

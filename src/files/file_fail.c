@@ -8,32 +8,9 @@
 
 #include "base/fail.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
-
-/* The length of the character at p if it is valid UTF-8 and not a control character of ASCII or Latin-1; else 0. */
-static size_t shown_length(const char *p) {
-  unsigned char c = (unsigned char)*p;
-  if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)p[1] < 0xa0)) return 0;
-  return cpb_utf8_length(p);
-}
-
-/* Copies untrusted text, truncated to size and 0-terminated; what could control a terminal (control characters, bytes
- * that are not UTF-8) becomes \xNN. Never splits a character. */
-static void make_plain(char *to, size_t size, const char *text) {
-  size_t used = 0;
-  while (*text != 0) {
-    size_t length = shown_length(text), room = length == 0 ? 4 : length;
-    if (used + room >= size) break;
-    if (length == 0)
-      snprintf(to + used, 5, "\\x%02x", (unsigned char)*text);
-    else
-      memcpy(to + used, text, length);
-    used += room;
-    text += length == 0 ? 1 : length;
-  }
-  to[used] = 0;
-}
 
 /* The last PATH_SHOWN bytes of a text, from the start of a character on. */
 static const char *end_of(const char *text) {
@@ -44,15 +21,14 @@ static const char *end_of(const char *text) {
   return end;
 }
 
-/* "path: message" without bytes that could control a terminal; a longer message is cut. */
+/* "path: message"; a longer message is cut. */
 static cpb_status fail_at(cpb_error *error, cpb_reason reason, const char *path, int64_t row,
                           const char *format, va_list arguments) {
-  char sentence[SENTENCE], plain[SENTENCE], name[4 * PATH_SHOWN + 1];
+  char sentence[SENTENCE], name[4 * PATH_SHOWN + 1];
   vsnprintf(sentence, sizeof sentence, format, arguments);
-  make_plain(plain, sizeof plain, sentence);
-  make_plain(name, sizeof name, end_of(path));
+  cpb_printable_copy(name, sizeof name, end_of(path));
   bool cut = end_of(path) != path || end_of(name) != name;
-  cpb_status status = cpb_fail(error, reason, "path", "%s%s: %s", cut ? ".." : "", end_of(name), plain);
+  cpb_status status = cpb_fail(error, reason, "path", "%s%s: %s", cut ? ".." : "", end_of(name), sentence);
   if (error != NULL) error->row = row;
   return status;
 }

@@ -7,7 +7,7 @@
 #include "capball/status.h"
 
 /* The file's name and the message; the argument at fault is "path". A long path is cut to its end, so that the message
- * always fits; control characters of a name or of a file's contents are shown as \xNN. */
+ * always fits; like all messages it is shown as core/printable.h says. */
 cpb_status cpb_file_fail(cpb_error *error, cpb_reason reason, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -32,7 +32,7 @@ void cpb_json_put_names(cpb_text *l, const char *const *names, size_t count) {
   put_key(l, "columns");
   for (size_t i = 0; i < count; i++) {
     cpb_text_puts(l, i == 0 ? "[" : ", ");
-    cpb_json_string(l, l->style.any_bytes || cpb_is_utf8(names[i]) ? names[i] : "?");
+    cpb_json_string(l, names[i]);
   }
   cpb_text_puts(l, "]");
 }

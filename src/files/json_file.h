@@ -80,7 +80,7 @@ double *cpb_json_numbers(cpb_json_file *file, const cpb_json *object, const char
 /* The member "rows": `count` whole numbers, or NULL for null. */
 uint64_t *cpb_json_row_numbers(cpb_json_file *file, const cpb_json *object, size_t count);
 
-/* The names of columns, `count` strings; NULL: none. A name that is not UTF-8 is written as "?". */
+/* The names of columns, `count` strings; NULL: none. */
 void cpb_json_put_names(cpb_text *lines, const char *const *names, size_t count);
 const char **cpb_json_read_names(cpb_json_file *file, size_t count);
 

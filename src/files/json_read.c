@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "files/file_fail.h"
+#include "base/utf8.h"
 
 enum { DEEPEST = 512 };
 
@@ -107,18 +108,6 @@ static int32_t read_unit(parser *t) {
   return unit;
 }
 
-static size_t put_utf8(char *to, uint32_t c) {
-  if (c < 0x80) {
-    to[0] = (char)c;
-    return 1;
-  }
-  size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-  to[0] = (char)(lead[more] | c >> 6 * more);
-  for (size_t i = 1; i <= more; i++) to[i] = (char)(0x80 | (c >> 6 * (more - i) & 0x3f));
-  return more + 1;
-}
-
 /* One \uXXXX, or a surrogate pair; 0 after an error. */
 static size_t read_escaped(parser *t, char *to) {
   int32_t unit = read_unit(t), second = -1;
@@ -135,7 +124,7 @@ static size_t read_escaped(parser *t, char *to) {
   }
   uint32_t c =
       high ? 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(second - 0xdc00) : (uint32_t)unit;
-  return put_utf8(to, c);
+  return cpb_utf8_put(to, c);
 }
 
 static size_t read_escape(parser *t, char *to) {

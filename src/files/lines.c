@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/column_names.h"
+#include "base/utf8.h"
 
 enum { FIRST_SIZE = 1 << 18 };
 
@@ -201,6 +203,21 @@ static void close_gaps(cpb_columns *columns) {
     if (order[k] != CPB_COLUMN_UNUSED) columns->place[order[k]] = columns->taken++;
 }
 
+/* The columns that the options name, whose texts are UTF-8 like the names. */
+static bool choose(choice *c, const cpb_reader_options *options, bool first_is_id) {
+  cpb_columns *columns = c->columns;
+  for (size_t k = 0; k < columns->in_file; k++)
+    columns->place[k] = options->columns != NULL ? CPB_COLUMN_UNUSED : c->next++;
+  if (!each(c, options->columns, true) || !each(c, options->drop, false)) return false;
+  if (first_is_id) columns->place[0] = CPB_COLUMN_ID;
+  if (!set_aside(c, options->id_column, CPB_COLUMN_ID) ||
+      !set_aside(c, options->label_column, CPB_COLUMN_LABEL))
+    return false;
+  close_gaps(columns);
+  return columns->taken > 0 ||
+         cpb_refuse(c->of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", columns->in_file);
+}
+
 bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options, bool first_is_id,
                         const cpb_file_call *of, const cpb_texts *names, size_t in_file) {
   cpb_columns_free(columns);
@@ -209,23 +226,26 @@ bool cpb_columns_choose(cpb_columns *columns, const cpb_reader_options *options,
                            .ids = options->id_column != NULL || first_is_id,
                            .labels = options->label_column != NULL};
   choice c = {columns, of, names, 0};
-  if (columns->place == NULL) return cpb_fail_memory(of->error, "%zu columns", in_file) == CPB_OK;
-  for (size_t k = 0; k < in_file; k++)
-    columns->place[k] = options->columns != NULL ? CPB_COLUMN_UNUSED : c.next++;
-  if (!each(&c, options->columns, true) || !each(&c, options->drop, false)) return false;
-  if (first_is_id) columns->place[0] = CPB_COLUMN_ID;
-  if (!set_aside(&c, options->id_column, CPB_COLUMN_ID) ||
-      !set_aside(&c, options->label_column, CPB_COLUMN_LABEL))
-    return false;
-  close_gaps(columns);
-  return columns->taken > 0 ||
-         cpb_refuse(of, CPB_WHY_COLUMNS_ALL_DROPPED, "no column is left of %zu", in_file);
+  cpb_reader_options o = *options;
+  const char **texts[] = {&o.columns, &o.drop, &o.id_column, &o.label_column};
+  char *decoded[] = {NULL, NULL, NULL, NULL};
+  bool whole = columns->place != NULL;
+  for (size_t i = 0; i < 4; i++)
+    if (*texts[i] != NULL) whole = (*texts[i] = decoded[i] = cpb_utf8_copy(*texts[i])) != NULL && whole;
+  if (whole)
+    whole = choose(&c, &o, first_is_id);
+  else
+    cpb_fail_memory(of->error, "%zu columns", in_file);
+  for (size_t i = 0; i < 4; i++) free(decoded[i]);
+  return whole;
 }
 
 bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t count,
                         const cpb_file_call *of, const cpb_texts *names) {
   choice c = {columns, of, names, 0};
   size_t *before = columns->place + columns->in_file;
+  if (!cpb_column_names_copy(wanted, count, &wanted))
+    return cpb_fail_memory(of->error, "%zu names", count) == CPB_OK;
   memcpy(before, columns->place, columns->in_file * sizeof *before);
   for (size_t k = 0; k < columns->in_file; k++)
     if (before[k] < columns->taken) columns->place[k] = CPB_COLUMN_UNUSED;
@@ -236,6 +256,7 @@ bool cpb_columns_select(cpb_columns *columns, const char *const *wanted, size_t 
     done = there ? take(&c, k) : refuse(&c, wanted[i], strlen(wanted[i]));
   }
   columns->taken = count;
+  cpb_column_names_free(wanted);
   return done;
 }
 

@@ -15,6 +15,7 @@
 #include "base/rows.h"
 #include "files/formats.h"
 #include "files/number.h"
+#include "base/utf8.h"
 
 /* ---- fields ---- */
 
@@ -168,6 +169,7 @@ typedef struct text_state {
   field_style style;
   cpb_texts names;   /* of all columns of the file; none without a header */
   char skipped[512]; /* names of the columns skipped, for people */
+  char renamed[512]; /* and of those with the name of another */
 } text_state;
 
 /* ---- one row ---- */
@@ -286,6 +288,31 @@ static bool take_names(cpb_reader *reader) {
   return true;
 }
 
+/* What becomes of the names: text, and all different. */
+static bool settle_names(cpb_reader *reader) {
+  text_state *state = reader->state;
+  size_t count = state->names.count;
+  const char *const *settled = NULL;
+  const char **raw = calloc(count + 1, sizeof *raw);
+  cpb_texts names = {0};
+  for (size_t k = 0; raw != NULL && k < count; k++) raw[k] = cpb_texts_at(&state->names, k);
+  bool whole = raw != NULL && cpb_column_names_copy(raw, count, &settled);
+  if (!whole) cpb_fail_memory(reader->of->error, "%zu names", count);
+  state->renamed[0] = 0;
+  for (size_t k = 0; whole && k < count; k++) {
+    size_t length = strlen(settled[k]), used = strlen(state->renamed);
+    if (length > cpb_utf8_decode(NULL, raw[k]))
+      snprintf(state->renamed + used, sizeof state->renamed - used, "%s%s (column %zu) is %s",
+               used > 0 ? ", " : "", raw[k], k + 1, settled[k]);
+    whole = cpb_texts_add(&names, settled[k], length, reader->of->error);
+  }
+  cpb_column_names_free(settled);
+  free(raw);
+  cpb_texts_free(&state->names);
+  state->names = names;
+  return whole;
+}
+
 /* Row 0 after a header. R's write.table writes no name, not even an empty one, for the column of row names. Names alone
  * are a table without rows, unless they look like a row in another format: then the separator is different, or each
  * number has a typo. */
@@ -395,6 +422,7 @@ static bool text_rewind(cpb_reader *reader) {
                  !reader->o.skip_text && reader->o.problem == NULL;
   if (is_header(reader, count) ? !take_first_row(reader, &count) : refused && !refuse_row_0(reader))
     return false;
+  if (state->names.count > 0 && !settle_names(reader)) return false;
   if (reader->columns.place != NULL) return true; /* chosen by an earlier pass, or by name */
   /* a first column without a name contains the ids, unless it is requested as numbers */
   const char *first = cpb_texts_at(&state->names, 0);
@@ -533,6 +561,7 @@ static void text_describe(const cpb_reader *reader, cpb_file_info *info) {
   info->ids = reader->columns.ids;
   info->labels = reader->columns.labels;
   info->skipped = state->skipped[0] != 0 ? state->skipped : NULL;
+  info->renamed = state->renamed[0] != 0 ? state->renamed : NULL;
 }
 
 #define TEXT(word, words, separator)                                                                         \

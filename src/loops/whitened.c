@@ -55,9 +55,9 @@ cpb_status cpb_whitened_rows(const double *W, cpb_view rows, const double *cente
   cpb_blocks blocks = {rows.rows, cpb_blocks_rows(rows.cols), whiten_block, &job};
   job.scratch = calloc(cpb_blocks_count(&blocks) * rows.cols + 1, sizeof *job.scratch);
   if (job.scratch == NULL) return cpb_fail_memory(error, "rows of %zu columns", rows.cols);
-  cpb_blocks_run(&blocks, exec);
+  cpb_status status = cpb_blocks_run_told(&blocks, exec, error);
   free(job.scratch);
-  return CPB_OK;
+  return status;
 }
 
 void cpb_unwhiten(const double *W, size_t d, double *x) {

@@ -1,4 +1,4 @@
-/* The file of an index: a snapshot that is mapped, and a log of later changes. docs/index-format.md */
+/* The file of an index: a snapshot that is mapped, and a log of later changes. docs/reference/index-format.md */
 #ifndef CPB_SEARCH_INDEX_FILE_H
 #define CPB_SEARCH_INDEX_FILE_H
 

@@ -101,9 +101,10 @@ static uint64_t head_bytes(const cpb_index *index) {
   return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 16 + (names > 0 ? 8 + names : 0) + 8;
 }
 
-cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind) {
-  cpb_index_layout l = {.slots = slots, .next_id = index->next_id, .ids_kind = ids_kind};
-  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head_bytes(index));
+static cpb_index_layout layout_behind(const cpb_index *index, uint64_t head, uint64_t slots,
+                                      cpb_ids_kind ids_kind) {
+  cpb_index_layout l = {.slots = slots, .next_id = index->next_id, .ids_kind = ids_kind, .head = head};
+  l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head);
   if (slots > 0) {
     size_t last = (size_t)blocks_of(&l) - 1;
     l.ids_at = whole_pages(cpb_index_layout_rows(index, &l, last) +
@@ -114,10 +115,14 @@ cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb
   return l;
 }
 
+cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind) {
+  return layout_behind(index, head_bytes(index), slots, ids_kind);
+}
+
 bool cpb_index_layout_fits(const cpb_index *index, const cpb_index_layout *l, uint64_t size) {
   uint64_t most = size / (index->row_bytes > 8 ? index->row_bytes : 1) + BLOCK;
   if (l->slots > most || l->ids_kind > CPB_IDS_RISING) return false;
-  cpb_index_layout own = cpb_index_layout_of(index, l->slots, (cpb_ids_kind)l->ids_kind);
+  cpb_index_layout own = layout_behind(index, l->head, l->slots, (cpb_ids_kind)l->ids_kind);
   return own.blocks_at == l->blocks_at && own.ids_at == l->ids_at && own.sums_at == l->sums_at &&
          own.log_at == l->log_at && l->log_at <= size;
 }
@@ -300,6 +305,7 @@ cpb_status cpb_head_read(int fd, const char *path, uint64_t size, cpb_index **in
       .reading = true, .from = bytes, .left = count, .name = path, .status = CPB_OK, .error = error};
   status = cpb_read_all(fd, path, HEAD_AT, bytes, count, error);
   if (status == CPB_OK) status = get_head(&from, index, l, error);
+  l->head = count;
   free(bytes);
   return status;
 }

@@ -1,4 +1,4 @@
-/* The snapshot at the beginning of an index file: head, segments of blocks, ids, checksums. docs/index-format.md */
+/* The snapshot at the beginning of an index file: head, segments of blocks, ids, checksums. docs/reference/index-format.md */
 #ifndef CPB_SEARCH_INDEX_SNAPSHOT_H
 #define CPB_SEARCH_INDEX_SNAPSHOT_H
 
@@ -20,6 +20,8 @@ typedef enum cpb_ids_kind {
 /* The variable part of the head; the offsets follow from the counts and the options. */
 typedef struct cpb_index_layout {
   uint64_t slots, next_id, ids_kind;
+  uint64_t
+      head; /* its bytes: those of a file that is open, whose names may have been decoded or renamed since */
   uint64_t blocks_at, ids_at, sums_at, log_at;
   uint64_t sums_checksum;
 } cpb_index_layout;

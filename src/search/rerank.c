@@ -12,6 +12,7 @@
 #include "base/sized.h"
 #include "loops/table.h"
 #include "base/blocks.h"
+#include "base/id_set.h"
 #include "search/measure.h"
 #include "sphere/embedded_distance.h"
 #include "sphere/map_object.h"
@@ -30,18 +31,8 @@ typedef struct asked {
   cpb_question_point point; /* its image, or without a map the query itself in point.image */
   double *row;              /* base.cols */
   cpb_ranked *entries;      /* k */
-  uint64_t *met;            /* hash set of 2^met_bits slots with linear probing; ids seen, + 1; 0: free */
-  int met_bits;
+  cpb_id_set met;
 } asked;
-
-static bool meet_again(asked *a, uint64_t id) {
-  size_t last = ((size_t)1 << a->met_bits) - 1;
-  size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> (64 - a->met_bits));
-  while (a->met[at] != 0 && a->met[at] != id + 1) at = at < last ? at + 1 : 0;
-  bool again = a->met[at] != 0;
-  a->met[at] = id + 1;
-  return again;
-}
 
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
   if (r->map == NULL) return cpb_measure(r->loops, CPB_L2, r->base, row, a->point.image, NULL, value);
@@ -58,14 +49,14 @@ static cpb_status rank_query(const ranking *r, size_t query, asked *a, cpb_error
   else
     status = cpb_question_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, error);
   if (status != CPB_OK) return status;
-  memset(a->met, 0, sizeof *a->met << a->met_bits);
+  cpb_id_set_empty(&a->met);
   for (size_t i = 0; i < r->count; i++) {
     uint64_t id = r->candidates[query * r->count + i].id;
     double value;
     if (id >= r->base.rows)
       return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "candidates",
                       "candidate %lld is not one of the %zu rows of the base", (long long)id, r->base.rows);
-    if (meet_again(a, id))
+    if (!cpb_id_set_add(&a->met, id))
       return cpb_fail(error, CPB_WHY_ROW_TWICE, "candidates", "query %zu has a candidate twice", query);
     int fault = distance(r, a, (size_t)id, &value);
     if (fault != 0) return cpb_fault_report((size_t)id, fault, "base", error);
@@ -83,12 +74,10 @@ static cpb_status rank_queries(void *arg, size_t task, cpb_error *error) {
   const ranking *r = arg;
   size_t query = task * QUERIES_PER_TASK, end = query + QUERIES_PER_TASK;
   cpb_memory memory = {0};
-  asked a = {.met_bits = 1};
-  while (a.met_bits < 62 && (size_t)1 << a.met_bits < 2 * r->count) a.met_bits++; /* at most half full */
+  asked a = {.met = cpb_id_set_take(&memory, r->count)};
   a.entries = cpb_memory_take(&memory, r->k, sizeof *a.entries);
   a.row = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
   a.point.image = cpb_memory_take(&memory, r->base.cols, sizeof *a.row);
-  a.met = cpb_memory_take(&memory, (size_t)1 << a.met_bits, sizeof *a.met);
   cpb_status status = memory.failed ? cpb_fail_memory(error, "%zu neighbours", r->k) : CPB_OK;
   for (; query < end && query < r->queries.rows && status == CPB_OK; query++)
     status = rank_query(r, query, &a, error);

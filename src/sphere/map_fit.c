@@ -134,8 +134,9 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   cpb_status status = CPB_OK;
   if (f->W != NULL) {
     whitened = calloc(sample.rows * sample.cols, sizeof *whitened);
-    status = whitened == NULL ? cpb_fail_memory(error, "a sample of %zu rows", sample.rows)
-                              : cpb_whitened_rows(f->W, sample, f->center, whitened, exec, error);
+    status = whitened == NULL
+                 ? cpb_fail_memory(error, "a sample of %zu rows", sample.rows)
+                 : cpb_whitened_rows(f->W, sample, f->center, whitened, CPB_EXEC_PART(exec, 0, 0), error);
     sample = cpb_rows(whitened, CPB_F64, sample.rows, sample.cols);
   }
   const double *center = f->W == NULL ? f->center : NULL;

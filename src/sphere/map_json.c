@@ -91,7 +91,7 @@ cpb_status cpb_map_to_json(const cpb_map *map, const cpb_map_origin *given, char
   if (!valid)
     return cpb_fail(error, CPB_WHY_EVIDENCE, "origin.evidence", "origin.evidence is not JSON: \"%.40s\"",
                     evidence);
-  cpb_text t = {.style = {.long_exponent = true, .any_bytes = true}};
+  cpb_text t = {.style = {.long_exponent = true}};
   put_map(&t, &map->options, &origin);
   return cpb_json_finish_with(&t, checksum(&map->options), "map", json, error);
 }

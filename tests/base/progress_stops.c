@@ -1,5 +1,7 @@
 /* Long calls report increasing progress, and end when asked to: with ESTOPPED and no output. Results do not depend
  * on whether progress is reported. */
+#include <time.h>
+
 #include "capball/capball.h"
 #include "ball/smo.h"
 #include "sphere/choice.h"
@@ -57,6 +59,46 @@ static cpb_status kernel(answer *a, const cpb_exec *exec, cpb_error *error) {
   return status;
 }
 
+static cpb_status several_balls(cpb_model **made, const cpb_exec *exec, cpb_error *error) {
+  cpb_model_fit_options options;
+  cpb_model_fit_options_init(&options, sizeof options);
+  options.nu = 0.5;
+  options.balls = 5;
+  options.whiten = options.standardize = true;
+  options.ridge = 0.1;
+  cpb_source source = cpb_source_from_view(cpb_rows(x, CPB_F64, SMALL, D));
+  cpb_status status = cpb_model_fit(&source, &options, made, NULL, exec, error);
+  assert_true((*made != NULL) == (status == CPB_OK));
+  return status;
+}
+
+static cpb_status balls(answer *a, const cpb_exec *exec, cpb_error *error) {
+  cpb_model *made = NULL;
+  cpb_model_options facts = {.size = sizeof facts};
+  cpb_status status = several_balls(&made, exec, error);
+  if (status == CPB_OK) cpb_model_describe(made, &facts);
+  a->numbers[0] = facts.radius;
+  cpb_model_free(made);
+  return status;
+}
+
+/* Enough rows for several reports. */
+static cpb_status ball_scores(answer *a, const cpb_exec *exec, cpb_error *error) {
+  enum { MANY = 50000 };
+  cpb_model *made = NULL;
+  double *rows = malloc(MANY * D * sizeof *rows), *scores = calloc(MANY, sizeof *scores);
+  assert_true(rows != NULL && scores != NULL);
+  for (size_t i = 0; i < MANY * D; i++) rows[i] = x[i % (N * D)];
+  test_status((int)several_balls(&made, NULL, NULL), CPB_OK, "");
+  cpb_status status = cpb_model_scores(made, cpb_rows(rows, CPB_F64, MANY, D),
+                                       cpb_rows_out(scores, CPB_F64, MANY, 1), exec, error);
+  for (size_t i = 0; i < MANY && status == CPB_OK; i++) a->numbers[i % 4] += scores[i];
+  cpb_model_free(made);
+  free(scores);
+  free(rows);
+  return status;
+}
+
 static cpb_status sketch(answer *a, const cpb_exec *exec, cpb_error *error) {
   cpb_sketch_training training;
   cpb_sketch *made = NULL;
@@ -104,7 +146,8 @@ static cpb_status recommend(answer *a, const cpb_exec *exec, cpb_error *error) {
 static const struct {
   const char *name;
   a_call *call;
-} calls[] = {{"ball", ball},     {"svdd", svdd},   {"cap-svm", cap_svm},    {"kernel", kernel},
+} calls[] = {{"ball", ball},     {"svdd", svdd},   {"cap-svm", cap_svm},
+             {"kernel", kernel}, {"balls", balls}, {"scores by balls", ball_scores},
              {"sketch", sketch}, {"scale", scale}, {"recommend", recommend}};
 
 static cpb_status call(size_t i, size_t threads, listener *l, answer *a) {
@@ -148,7 +191,51 @@ static void calls_tell_and_stop(void **state) {
   }
 }
 
+/* The longest time without a report, of the processor: other programs do not count. */
+typedef struct watch {
+  clock_t begun, last;
+  double longest, share;
+} watch;
+
+static int look_at_watch(void *context, double share) {
+  watch *w = context;
+  clock_t now = clock();
+  assert_true(share >= w->share);
+  w->share = share;
+  w->longest = fmax(w->longest, (double)(now - w->last) / CLOCKS_PER_SEC);
+  w->last = now;
+  return now - w->begun > CLOCKS_PER_SEC;
+}
+
+/* A fit that would take minutes ends within a second. */
+static void a_long_fit_stops_soon(void **state) {
+  (void)state;
+  enum { ROWS = TEST_SANITIZED ? 20000 : 100000, COLS = 16 };
+  cpb_model_fit_options options;
+  cpb_model_fit_options_init(&options, sizeof options);
+  options.nu = 0.5;
+  options.balls = 100;
+  options.whiten = options.standardize = true;
+  options.ridge = 0.1;
+  test_rng rng = {5};
+  double *rows = malloc(ROWS * COLS * sizeof *rows);
+  assert_non_null(rows);
+  for (size_t i = 0; i < ROWS * COLS; i++) rows[i] = test_gauss(&rng) + (double)(i / COLS % 13);
+  cpb_source source = cpb_source_from_view(cpb_rows(rows, CPB_F64, ROWS, COLS));
+  cpb_model *made = NULL;
+  watch w = {.begun = clock(), .last = clock()};
+  cpb_exec exec;
+  cpb_exec_init(&exec, sizeof exec);
+  exec.progress = look_at_watch;
+  exec.context = &w;
+  assert_int_equal(cpb_model_fit(&source, &options, &made, NULL, &exec, NULL), CPB_ESTOPPED);
+  assert_null(made);
+  assert_true(w.longest < 1);
+  free(rows);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(calls_tell_and_stop)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(calls_tell_and_stop),
+                                     cmocka_unit_test(a_long_fit_stops_soon)};
   return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
 }

@@ -228,6 +228,17 @@ verdict $? "an interruption ends with 130 at once, leaves the old output and no 
 kill "$feeder" 2>/dev/null
 { wait "$feeder"; } 2>/dev/null
 
+awk 'BEGIN { srand(4); for (i = 0; i < 60000; i++) print rand() + i % 7 "," rand() "," rand() "," rand() }' >clouds.csv
+capball ball clouds.csv --balls 200 --nu 0.5 -o balls.json -q 2>int.err &
+fitter=$!
+sleep 1
+start=$EPOCHREALTIME
+kill -INT "$fitter"
+code=0
+wait "$fitter" || code=$?
+[ "$code" = 130 ] && [ $(((${EPOCHREALTIME/./} - ${start/./}) / 1000)) -le 3000 ] && [ ! -s int.err ] && [ ! -e balls.json ]
+verdict $? "a fit of several balls, too"
+
 { cat big.csv; exec sleep 60; } >slow &
 feeder=$!
 capball embed -m big.json slow --format csv -o big.npy -q 2>/dev/null &

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command with --json, with all options that change its members, compared with the lists of docs/json.md.
+# Every command with --json, with all options that change its members, compared with the lists of docs/reference/json.md.
 . "$(dirname "$0")/../support/tap.sh"
 if ! command -v python3 >/dev/null; then
   skip "members of --json" "no python3 here"
@@ -59,7 +59,7 @@ says lines capball rescore -m map.json queries.csv found.npy --embedded unsealed
 while read -r line; do
   [ "${line%% *}" = ok ]
   verdict $? "${line#*ok }"
-done < <(python3 "$root/tests/cli/json_members.py" "$root/docs/json.md" ./*.jsonl)
+done < <(python3 "$root/tests/cli/json_members.py" "$root/docs/reference/json.md" ./*.jsonl)
 
 # A command with --json that is not looked at here is a hole.
 # shellcheck disable=SC2086 # a verb may have two words

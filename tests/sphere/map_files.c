@@ -95,7 +95,7 @@ static void what_the_file_says(void **state) {
                                    "  \"scale\": 2.0,\n  \"center\": null,\n  \"pole\": null,\n"
                                    "  \"whiten\": null,\n  \"toward\": null,\n  \"goal\": \"hemisphere\",\n"
                                    "  \"evidence\": {\"abid\": 10.5},\n"
-                                   "  \"made_from\": {\"source\": \"data \\\"of\\\\mine\\\"\\u000a.fvecs\", "
+                                   "  \"made_from\": {\"source\": \"data \\\"of\\\\mine\\\"\\n.fvecs\", "
                                    "\"rows\": 60000},\n  \"checksum\": \"";
   assert_memory_equal(text, start, strlen(start));
   free(text);
@@ -113,7 +113,7 @@ static void what_the_file_says(void **state) {
   cpb_map_origin foreign = {sizeof foreign, NULL, "caf\xe9.fvecs", 0, NULL},
                  french = {sizeof french, NULL, "café", 0, NULL};
   text_of(0, &foreign, &text);
-  assert_non_null(strstr(text, "\"caf?.fvecs\""));
+  assert_non_null(strstr(text, "\"café.fvecs\""));
   free(text);
   text_of(0, &french, &text);
   assert_non_null(strstr(text, "\"café\""));

@@ -1,5 +1,5 @@
 /* Shared by all tests: cmocka, seeded random numbers, and law_holds(), which compares a measured error with its
- * bound and writes the line from which docs/numerics.md is generated. */
+ * bound and writes the line from which docs/reference/numerics.md is generated. */
 #ifndef CPB_TEST_CHECK_H
 #define CPB_TEST_CHECK_H
 

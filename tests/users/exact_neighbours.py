@@ -1,4 +1,4 @@
-"""Job: "the exact nearest rows, not nearly." From the README's words alone."""
+"""Job: "the exact nearest rows, not nearly." From the words of its tutorial alone."""
 
 import tempfile
 from pathlib import Path

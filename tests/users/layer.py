@@ -1,4 +1,4 @@
-"""Job: "a layer whose units are balls." From the README's words alone."""
+"""Job: "a layer whose units are balls." From the words of its tutorial alone."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Job: "I have a linear classifier, and my classes lie inside each other." From the README's words alone."""
+"""Job: "I have a linear classifier, and my classes lie inside each other." From the words of its tutorial alone."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_circles

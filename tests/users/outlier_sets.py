@@ -17,7 +17,7 @@ from capball.sklearn import BallDetector
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 RECIPE = ["--standardize", "--whiten", "--ridge", "0.1", "--nu", "0.9"]
-# Of one ball with that recipe, as docs/outliers.md has it: no set may fall below by more than its rounding.
+# Of one ball with that recipe, as docs/explanation/outliers.md has it: no set may fall below by more than its rounding.
 BEFORE = {"breastw": .972, "cardio": .907, "cifar10-0-resnet18": .729, "ionosphere": .916, "letter": .794, "mammography": .869,
           "satellite": .645, "shuttle": .989}
 full = sys.argv[1:] == ["full"]

@@ -1,4 +1,4 @@
-"""Job: "Which rows of my table are strange, and why?" From the README's words alone."""
+"""Job: "Which rows of my table are strange, and why?" From the words of its tutorial alone."""
 
 
 import numpy as np

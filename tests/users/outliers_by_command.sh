@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Job: "which rows of my table are strange, and why?" by the command, from the README's words alone.
+# Job: "which rows of my table are strange, and why?" by the command, from the words of its tutorial alone.
 . "$(dirname "$0")/../support/tap.sh"
 
 # Columns in different units, empty cells, and 30 rows whose weight does not go with their height.

@@ -1,4 +1,4 @@
-"""Job: "Euclidean search through the engine I have." From the README's words alone.
+"""Job: "Euclidean search through the engine I have." From the words of its tutorial alone.
 
    search_engine.py [full]     full: 50,000 rows of 64, and every transform on all of them; else a fifth of the rows
 """

@@ -1,4 +1,4 @@
-"""Job: "codes of a few bytes that still find the neighbours." From the README's words alone."""
+"""Job: "codes of a few bytes that still find the neighbours." From the words of its tutorial alone."""
 
 import numpy as np
 

@@ -44,7 +44,7 @@ def bars(text: str) -> str:
 
 
 def record(told: dict[str, Any]) -> dict[str, Any]:
-    """What docs/paper.md is made of, and no more: kept in the tree beside it."""
+    """What docs/explanation/paper.md is made of, and no more: kept in the tree beside it."""
     used = {key for claim in told["claims"] for key in claim["numbers"]}
     sections = [{"name": s["name"], "command": s["command"], "planned": s["planned"], "done": s["done"], "numbers": {k: v for k, v in s["numbers"].items() if k in used}} for s in told["sections"]]
     return {**told, "sections": sections}
@@ -57,7 +57,7 @@ def unfinished(told: dict[str, Any]) -> str:
 
 
 def claims_page(told: dict[str, Any]) -> str:
-    """docs/paper.md, from report.json alone."""
+    """docs/explanation/paper.md, from report.json alone."""
     versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
     lines = ["# The paper, repeated", "",
              "Claim by claim, what holds of Thordsen and Schubert, *Explicit Formulae to Interchangeably use Hyperplanes and Hyperballs using Inversive Geometry*, TMLR 2024.",

@@ -94,11 +94,11 @@ def test_second_run_does_nothing(report):
 
 
 def test_page_of_claims_is_that_of_the_record():
-    record = ROOT / "docs" / "paper.json"
+    record = ROOT / "docs" / "explanation" / "paper.json"
     if not record.exists():
-        pytest.skip("docs/paper.json is not there")
+        pytest.skip("docs/explanation/paper.json is not there")
     told = json.loads(record.read_text(encoding="utf-8"))
-    assert report_files.claims_page(told) == (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert report_files.claims_page(told) == (ROOT / "docs" / "explanation" / "paper.md").read_text(encoding="utf-8")
     assert unexplained(told) == []
 
 

@@ -25,7 +25,7 @@ GOALS = ("mean", "median", "hemisphere", "spread", "recall")
 
 
 def _say(verb: str, text: str) -> None:
-    print(f"capball-spark {verb}: {text}", file=sys.stderr)
+    print(f"capball-spark {verb}: {_core.printable(text)}", file=sys.stderr)
 
 
 def _columns(options: argparse.Namespace) -> dict[str, Any]:

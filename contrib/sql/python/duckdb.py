@@ -1,4 +1,4 @@
-"""capball in DuckDB: the functions of docs/sql.md on FLOAT[] and FLOAT[n].
+"""capball in DuckDB: the functions of docs/how-to/sql.md on FLOAT[] and FLOAT[n].
 
 The package contains an extension of DuckDB, which is several times faster than functions in Python, and accepts DOUBLE[] as well.
 DuckDB loads it only into databases opened with allow_unsigned_extensions; elsewhere the functions are in Python.

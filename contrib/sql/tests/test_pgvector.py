@@ -1,4 +1,4 @@
-"""The recipes of docs/sql.md: Euclidean range and k-NN by an index of inner products, compared with sequential scans.
+"""The recipes of docs/how-to/sql.md: Euclidean range and k-NN by an index of inner products, compared with sequential scans.
 
 CPB_SQL_ROWS and CPB_SQL_QUERIES set how many rows and queries of each set are used.
 """
@@ -30,7 +30,7 @@ def server():
 
 
 def recipe():
-    return re.findall(r"```sql recipe\n(.*?)```", (ROOT / "docs/sql.md").read_text(), re.S)
+    return re.findall(r"```sql recipe\n(.*?)```", (ROOT / "docs/how-to/sql.md").read_text(), re.S)
 
 
 @pytest.fixture(scope="module", params=SETS)

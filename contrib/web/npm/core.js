@@ -444,6 +444,7 @@ export async function createCapball(module, { env = {} } = {}) {
       return { ...result, pick: result.rows[result.pick], forCosine: result.rows[result.forCosine], commands: result.commands.split('\n').filter(Boolean) };
     });
   }
+  const printable = (text) => call(null, (scratch) => takeString(wasm.printable(scratch.string(text))));
   function readRows(bytes, name, options = {}) {
     const path = name === '-' || name === '' ? './-' : name;
     return call(options, (scratch) => {
@@ -460,7 +461,7 @@ export async function createCapball(module, { env = {} } = {}) {
   return {
     version: readString(wasm.version()), isa: readString(wasm.isa()), CapballError,
     Rows, SphereMap, BallModel, Sketch, Transform,
-    knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows,
+    knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows, printable,
   };
 }
 

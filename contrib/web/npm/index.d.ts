@@ -206,7 +206,9 @@ export interface RecommendRow {
 
 /** Measures which transform suits an index: recall of the true k nearest neighbours for each combination. */
 export function recommend(base: RowsLike, options?: { queries?: RowsLike; k?: number; engine?: 'float' | 'int8' | 'bits'; sample?: number; queryCount?: number; seed?: number; skipBad?: boolean; name?: string; queriesName?: string } & Stoppable): {
-  pick: RecommendRow; forCosine: RecommendRow; rows: RecommendRow[]; k: number; baseRows: number; queries: number; meanNorm: number; radius: number; poor: boolean; text: string; commands: string[];
+  pick: RecommendRow; forCosine: RecommendRow; rows: RecommendRow[]; k: number; baseRows: number; queries: number; meanNorm: number; radius: number; poor: boolean; text: string;
+  /** Lines for a shell, with the names and options that `base` and `queries` were read by. */
+  commands: string[];
 };
 
 /** Binary codes of Euclidean data: bit i says whether a row is inside ball i. */
@@ -247,3 +249,6 @@ export class Transform {
 
 /** Rows from the bytes of a file, by its extension: csv tsv npy fvecs bvecs fbin u8bin i8bin f16bin libsvm .. */
 export function readRows(bytes: Uint8Array, name: string, options?: { format?: string; columns?: string; drop?: string; idColumn?: string; skipBad?: boolean; decimalComma?: boolean } & Stoppable): Rows;
+
+/** Text from files and users as people are shown it: what could control a terminal or change the direction of text is `\\xNN`. */
+export function printable(text: string): string;

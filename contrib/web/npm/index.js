@@ -11,5 +11,5 @@ async function compile() {
 export { CapballError };
 export const {
   version, isa, Rows, SphereMap, BallModel, Sketch, Transform,
-  knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows,
+  knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows, printable,
 } = await createCapball(await compile());

@@ -16,8 +16,8 @@ async function start() {
   const capball = await createCapball(module);
   byId('version').textContent = capball.version;
   const see = createSee(capball), workers = () => createJobs(module, byId('worker').textContent);
-  const outliers = createOutliers(workers()); // a worker of its own: a long measurement does not delay it
-  createTry(workers(), outliers.use);
+  const outliers = createOutliers(workers(), capball.printable); // a worker of its own: a long measurement does not delay it
+  createTry(workers(), outliers.use, capball.printable);
   window.capballPage = { frameTimes: see.frameTimes };
 }
 start().catch((error) => showError('failure', new Error(`This browser cannot run the page: ${error.message}`)));

@@ -1,7 +1,7 @@
 // Outliers: a ball around all columns or two of them, live.
 import { byId, colours, download, drawPoints, element, fitCanvas, percent, pointSize, short, showError } from './dom.js';
 
-export function createOutliers(jobs) {
+export function createOutliers(jobs, printable) {
   let data = null, input = null, result = null, timer = 0, running = false, again = false;
 
   /** New data: facts and the file, or null. */
@@ -15,7 +15,7 @@ export function createOutliers(jobs) {
     if (facts === null) return;
     const names = Array.from({ length: facts.cols }, (_, i) => facts.names?.[i] || `x${i}`);
     for (const [id, at] of [['across', 0], ['up', Math.min(1, facts.cols - 1)]]) {
-      byId(id).replaceChildren(...names.map((name, i) => element('option', { value: i }, name)));
+      byId(id).replaceChildren(...names.map((name, i) => element('option', { value: i }, printable(name))));
       byId(id).value = String(at);
     }
     soon();
@@ -64,8 +64,8 @@ export function createOutliers(jobs) {
     const { scores, labels, strange, radius, gap, two } = result, outside = labels.reduce((count, label) => count + (label < 0 ? 1 : 0), 0);
     byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1).replace('-', '−')} of the best possible.`;
     byId('strange').tBodies[0].replaceChildren(...strange.map(({ row, score, reasons }) => element('tr', {},
-      element('th', { scope: 'row' }, nameOf(row)), element('td', { class: 'num' }, short(score, 4)),
-      element('td', {}, reasons.map(({ name, value, center, share }) => `${name} ${short(value, 4)} (${value < center ? '−' : '+'}${Math.round(100 * share)}\u00a0%)`).join(', ')))));
+      element('th', { scope: 'row' }, printable(nameOf(row))), element('td', { class: 'num' }, short(score, 4)),
+      element('td', {}, reasons.map(({ name, value, center, share }) => `${printable(name)} ${short(value, 4)} (${value < center ? '−' : '+'}${Math.round(100 * share)}\u00a0%)`).join(', ')))));
     byId('scatter').setAttribute('aria-label', `rows by two columns${two ? ', with the ball' : ''}: ${outside} of ${scores.length} outside`);
     byId('ball-report').hidden = false;
     setDownloads();

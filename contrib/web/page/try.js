@@ -6,7 +6,7 @@ import { barChart, lineChart } from './charts.js';
 const NAMES = { none: 'raw rows by cosine', normalize: 'centre + normalise', sphere: 'sphere', 'lift-ip': 'lift, inner product', 'lift-cosine': 'lift, cosine' };
 const MOST_BYTES = 1.5e9;
 
-export function createTry(jobs, use) {
+export function createTry(jobs, use, printable) {
   let input = null, map = null, running = false;
 
   const setRunning = (on, text) => {
@@ -27,11 +27,11 @@ export function createTry(jobs, use) {
     if (running) cancel();
     byId('report').hidden = true;
     showError('data-error', null);
-    byId('data').textContent = `Reading ${name} …`;
+    byId('data').textContent = `Reading ${printable(name)} …`;
     input = { bytes, name };
     try {
       const file = { bytes, name, options: readingOptions() }, facts = await jobs.load(file);
-      byId('data').textContent = `${facts.name}: ${facts.rows.toLocaleString('en')} rows of ${facts.cols} columns, ${facts.dtype}`;
+      byId('data').textContent = `${printable(facts.name)}: ${facts.rows.toLocaleString('en')} rows of ${facts.cols} columns, ${facts.dtype}`;
       byId('measure').disabled = false;
       use(facts, file);
     } catch (error) {
@@ -47,7 +47,7 @@ export function createTry(jobs, use) {
   }
   async function readFile(chosen) {
     if (chosen.size > MOST_BYTES) {
-      showError('data-error', new Error(`${chosen.name} has ${chosen.size} bytes, more than a page can hold: use the command, capball recommend ${chosen.name}`));
+      showError('data-error', new Error(`${printable(chosen.name)} has ${chosen.size} bytes, more than a page can hold; the command, capball recommend, has no such limit`));
       return;
     }
     load(new Uint8Array(await chosen.arrayBuffer()), chosen.name);
@@ -107,7 +107,7 @@ export function createTry(jobs, use) {
     byId('commands').textContent = recommendation.commands.length > 0 ? recommendation.commands.join('\n') : 'The rows go into the index as they are, by cosine.';
     map = file;
     byId('download-map').disabled = map === null;
-    byId('map-note').textContent = map === null ? 'The pick needs no map.' : 'The file that the first command writes, byte for byte.';
+    byId('map-note').textContent = map === null ? 'The pick needs no map.' : 'The file that capball fit writes, byte for byte.';
     byId('report').hidden = false;
   }
   const sum = (number, text, kind) => element('div', { class: `sum ${kind}` }, element('b', {}, number), text);

@@ -17,7 +17,7 @@ const work = {
     const norms = capball.norms(rows, { center: map.center, bars: 24 });
     const spread = capball.SphereMap.fit(rows, { goal: 'spread', sample: 2048, progress: stage('ABID over s', 0.05, 0.3) });
     const { evidence } = spread;
-    const result = capball.recommend(rows, { k, engine, sample: 20000, queryCount: 200, name: file.name, progress: stage('recall', 0.3, 1) });
+    const result = capball.recommend(rows, { k, engine, sample: 20000, queryCount: 200, progress: stage('recall', 0.3, 1) });
     return { norms, s: map.s, abid: evidence, recommendation: result, map: mapFile(result.pick) };
   },
   outliers({ columns, nu, standardize, whiten }) {
@@ -35,7 +35,7 @@ const work = {
 
 const nameOf = (column) => rows.names?.[column] || `x${column}`;
 
-/** The map file of a recommendation, as the first of its commands writes it. */
+/** The map file of a recommendation, as `capball fit` among its commands writes it. */
 function mapFile(pick) {
   if (pick.transform === 'none') return null;
   if (pick.transform === 'sphere') return capball.SphereMap.fit(rows, { s: pick.scale }).toFile(file.name);

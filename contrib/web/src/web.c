@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/printable.h"
 
 cpb_error web_error;
 
@@ -34,6 +35,17 @@ WEB(error_json) char *web_error_json(void) {
                                   "argument", web_error.argument, "text", web_error.text));
 }
 
+/* As people are shown it. */
+WEB(printable) char *web_printable(const char *text) {
+  size_t room = 4 * strlen(text) + 1;
+  char *shown = malloc(room);
+  if (shown == NULL)
+    cpb_fail_memory(&web_error, "%zu bytes", room);
+  else
+    cpb_printable_copy(shown, room, text);
+  return shown;
+}
+
 /* ---- rows ---- */
 
 WEB(rows_new) web_rows *web_rows_new(cpb_dtype dtype, size_t rows, size_t cols) {
@@ -52,6 +64,8 @@ WEB(rows_new) web_rows *web_rows_new(cpb_dtype dtype, size_t rows, size_t cols) 
 
 WEB(rows_data) const void *web_rows_data(const web_rows *rows) { return rows->view.data; }
 
+void web_file_free(show_file *file);
+
 static void free_list(char **list, size_t count) {
   for (size_t i = 0; list != NULL && i < count; i++) free(list[i]);
   free(list);
@@ -61,6 +75,7 @@ WEB(rows_free) void web_rows_free(web_rows *rows) {
   free_list(rows->names, rows->view.cols);
   free_list(rows->ids, rows->view.rows);
   free((void *)(uintptr_t)rows->view.data);
+  web_file_free(&rows->file);
   free(rows);
 }
 
@@ -193,8 +208,7 @@ cpb_text *web_real(double value) { return isfinite(value) ? web_new("f", value) 
 cpb_text *web_names(const char *const *names, size_t count) {
   if (names == NULL) return web_new("null");
   cpb_text *list = web_new("[]");
-  for (size_t i = 0; i < count; i++)
-    list = cpb_json_append(list, web_new("s", cpb_is_utf8(names[i]) ? names[i] : "?"));
+  for (size_t i = 0; i < count; i++) list = cpb_json_append(list, web_new("s", names[i]));
   return list;
 }
 

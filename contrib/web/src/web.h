@@ -10,6 +10,7 @@
 #include "capball/view.h"
 #include "files/json_read.h"
 #include "base/json_text.h"
+#include "show/commands.h"
 
 #define WEB(name) __attribute__((export_name(#name)))
 
@@ -25,6 +26,7 @@ const cpb_exec *web_exec(void);
 typedef struct web_rows {
   cpb_view view;
   char **names, **ids;
+  show_file file; /* that they were read from, and how; no path: none */
 } web_rows;
 
 cpb_source web_source(const web_rows *rows);

@@ -8,6 +8,7 @@
 
 web_rows *web_rows_new(cpb_dtype dtype, size_t rows, size_t cols);
 void web_rows_free(web_rows *rows);
+void web_file_free(show_file *file);
 
 static char *copy(const char *string) {
   size_t length = strlen(string == NULL ? "" : string);
@@ -43,6 +44,27 @@ static web_rows *hold(cpb_reader *reader, cpb_status *status) {
   return rows;
 }
 
+void web_file_free(show_file *file) {
+  for (size_t i = 0; i < file->count; i++) free((void *)(uintptr_t)file->options[i].value);
+  free((void *)(uintptr_t)file->options);
+  free((void *)(uintptr_t)file->path);
+}
+
+/* The options of the command that read the file so. */
+static void remember(web_rows *rows, const char *path, const cpb_reader_options *o) {
+  const show_option all[] = {{"format", o->format},
+                             {"columns", o->columns},
+                             {"drop", o->drop},
+                             {"id-column", o->id_column},
+                             {"skip-bad", o->skip_bad ? "" : NULL},
+                             {"decimal-comma", o->decimal_comma ? "" : NULL}};
+  show_option *given = calloc(sizeof all / sizeof *all, sizeof *given);
+  rows->file = (show_file){.path = copy(path), .options = given};
+  for (size_t i = 0; given != NULL && i < sizeof all / sizeof *all; i++)
+    if (all[i].value != NULL)
+      given[rows->file.count++] = (show_option){all[i].name, *all[i].value != 0 ? copy(all[i].value) : NULL};
+}
+
 WEB(rows_read) web_rows *web_rows_read(const char *path, const char *text) {
   web_options o = web_open(text);
   cpb_reader_options options;
@@ -59,6 +81,7 @@ WEB(rows_read) web_rows *web_rows_read(const char *path, const char *text) {
   if (status == CPB_OK) status = cpb_reader_open_as(path, &options, &reader, &web_error);
   if (status == CPB_OK) rows = hold(reader, &status);
   cpb_reader_free(reader);
+  if (rows != NULL) remember(rows, path, &options);
   if (web_close(&o, status) == CPB_OK) return rows;
   if (rows != NULL) web_rows_free(rows);
   return NULL;

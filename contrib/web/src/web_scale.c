@@ -119,7 +119,15 @@ static cpb_text *row_of(const cpb_recommend_row *row) {
                  "candidatesFor99", (uint64_t)row->candidates_for_99, "bytes", (uint64_t)row->bytes);
 }
 
-static char *describe(const cpb_recommendation_facts *r, const char *base, const char *queries) {
+/* The file of rows, or one of the same rows by another name; no rows: none. */
+static show_file file_of(const web_rows *rows, const char *name, const char *usual) {
+  show_file file = rows == NULL ? (show_file){0} : rows->file;
+  if (name != NULL) file.path = name;
+  if (rows != NULL && file.path == NULL) file.path = usual;
+  return file;
+}
+
+static char *describe(const cpb_recommendation_facts *r, show_file base, show_file queries) {
   show_recommended pick = show_recommended_of(r);
   pick.base = base;
   pick.queries = queries;
@@ -160,7 +168,7 @@ WEB(recommend) char *web_recommend(const web_rows *base, const web_rows *queries
   char *result = NULL;
   if (status == CPB_OK) {
     cpb_recommendation_describe(recommendation, &facts);
-    result = describe(&facts, name == NULL ? "BASE" : name, asked == NULL ? "QUERIES" : asked);
+    result = describe(&facts, file_of(base, name, "BASE"), file_of(queries, asked, "QUERIES"));
   }
   cpb_recommendation_free(recommendation);
   if (web_close(&o, status) == CPB_OK) return result;

@@ -16,6 +16,11 @@ export function capball(...words) {
   return execFileSync(command, words, { cwd: folder, encoding: 'utf8', env: { ...process.env, CPB_ISA: 'plain' }, stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
+/** Lines of a shell with the native command on its path. */
+export function shell(lines) {
+  return execFileSync('sh', ['-e'], { cwd: folder, input: lines.join('\n'), encoding: 'utf8', env: { ...process.env, PATH: `${process.env.BUILD}:${process.env.PATH}`, CPB_ISA: 'plain' }, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
 /** xorshift: the same numbers in every run. */
 export function randomNumbers(seed) {
   let state = seed >>> 0 || 1;

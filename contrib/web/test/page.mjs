@@ -167,6 +167,22 @@ async function fileTests(page, full) {
     assert.ok((await page.locator('#recall tbody tr').count()) >= 10);
     assert.equal(await page.locator('#recall tr.pick').count(), 1);
   });
+  await test('a file whose first column is a name: the commands run as they are shown', async () => {
+    const name = "it's named\u202e.csv", named = csv.split('\n').map((line, i) => (line === '' ? line : `${i === 0 ? 'who' : `r${i}`},${line}`)).join('\n');
+    native.writeText(name, named);
+    await load(page, name, Buffer.from(named));
+    await page.fill('#ids', 'who');
+    await page.locator('#ids').blur();
+    await until(page, () => /named.*400 rows of 5/.test(document.getElementById('data').textContent));
+    await measure(page);
+    const commands = (await page.textContent('#commands')).split('\n');
+    assert.match(commands[0], /--id-column who /);
+    native.shell(['rm -f nearest.npy', ...commands, 'test -s nearest.npy']);
+    assert.equal(await saved(page, '#download-map'), native.text('map.json'));
+    assert.ok(!/[\u0080-\u009f\u200e-\u200f\u2028-\u202e\u2066-\u2069]/.test(await page.textContent('main')));
+    await page.fill('#ids', '');
+    await page.locator('#ids').blur();
+  });
   await test('a broken file gets a sentence', async () => {
     const broken = await load(page, 'broken.csv', Buffer.from('a,b\n1,2\n3,x\n'));
     assert.match(broken.error, /^broken\.csv: line 3, column 2 \(b\): "x" is not a number/);

@@ -128,6 +128,21 @@ export async function sameBitsTests(capball) {
       theirs.rows.map((row) => [row.transform, row.scale, row.index, row.query, row.recall, row.candidates_for_99]));
   });
 
+  for (const [name, options, words] of [
+    ["it's named.csv", { idColumn: 'who' }, ['--id-column', 'who']], ['-dash.csv', { columns: 'b,a' }, ['--columns', 'b,a']],
+    ['marks\u009b\u202e.csv', { drop: '1', skipBad: true }, ['--drop', '1', '--skip-bad']]])
+    await test(`commands for ${encodeURI(name)} run as they are shown`, () => {
+      const next = native.randomNumbers(11), lines = Array.from({ length: 80 }, (_, i) => `r${i},${next()},${next() + (i % 5)},${next()}`);
+      native.writeText(name, ['who,a,b,c', ...lines].join('\n'));
+      const rows = capball.readRows(native.bytes(name), name, options), ours = capball.recommend(rows, { k: 5 });
+      assert.deepEqual(ours.commands, JSON.parse(native.capball('recommend', '-k', '5', '--json', ...words, '--', name)).commands);
+      assert.ok(native.shell(['rm -f nearest.npy', ...ours.commands, 'test -s nearest.npy']) !== null);
+      rows.free();
+    });
+  await test('text for people', () => {
+    assert.equal(capball.printable('naïve \u009b\u202e'), 'naïve \\xc2\\x9b\\xe2\\x80\\xae');
+  });
+
   for (const name of readdirSync(golden).filter((file) => /\.(npy|csv|tsv|fvecs|bvecs|ivecs|fbin|u8bin|i8bin|f16bin|ibin|libsvm|svm)$/.test(file)))
     await test(`${name}: read as the command reads it`, () => {
       const bytes = new Uint8Array(readFileSync(join(golden, name)));

@@ -22,14 +22,15 @@ typedef struct cpb_engine_cost {
 
 /** The input of an engine. */
 typedef struct cpb_engine_question {
-  cpb_view rows, queries; /* f32, densely packed, with the same columns */
-  size_t count;           /* ids requested per query, <= rows.rows */
-  cpb_metric metric;      /* to rank by */
-  uint64_t seed;          /* for randomised engines */
+  cpb_view rows,
+      queries;       /* f32, densely packed, with the same columns; rows.data = NULL: it holds its rows */
+  size_t count;      /* ids requested per query, <= rows.rows */
+  cpb_metric metric; /* to rank by */
+  uint64_t seed;     /* for randomised engines */
 } cpb_engine_question;
 
 /** An engine: builds an index of the rows and answers every query. Called from one thread.
- *  ids   queries.rows x count, best first; padded with CPB_NO_ROW if fewer were found */
+ *  ids   queries.rows x count, best first, none twice; padded with CPB_NO_ROW if fewer were found */
 typedef struct cpb_engine_calls {
   void *self;
   cpb_status (*ask)(void *self, const cpb_engine_question *question, uint64_t *ids, cpb_engine_cost *cost,
@@ -125,24 +126,42 @@ CPB_CALL cpb_status cpb_engine_measure(cpb_view base, cpb_view queries, const cp
                                        const cpb_engine_options *options, cpb_engine_report **report,
                                        const cpb_exec *exec, cpb_error *error);
 
+/** What proves that no other row is nearer than the k-th of an answer, and what the engine must promise. Fixed values.
+ *  ENGINE: its candidates are the rows of the highest scores of all rows it holds, in this order, each score within
+ *  the default error of cpb_external of <p,y>. Fewer candidates than requested prove nothing, unless it holds no more. */
+typedef enum cpb_certificate {
+  CPB_CERTIFY_NOTHING = 0, /* nothing is proven, nothing promised */
+  CPB_CERTIFY_ENGINE = 1,  /* the scores of the candidates, by T13 */
+  CPB_CERTIFY_ROWS = 2,    /* all rows are compared: the engine promises nothing */
+} cpb_certificate;
+
 /** How to query an engine. Start from cpb_wrap_options_init. */
 typedef struct cpb_wrap_options {
   size_t size;
   size_t k;          /* neighbours, default 10 */
-  size_t candidates; /* requested from the engine, >= k, default 100; at most the rows of the base */
+  size_t candidates; /* requested from the engine, >= k, default 100; at most the rows it holds */
   double radius;     /* on the sphere: of ball queries; 0 (the default): point queries */
   bool twice; /* on the sphere: query again with balls of the k-th distance found for each query, and take the
                  nearest of both results; the engine builds its index again for it. Default false */
-  cpb_metric metric; /* of the engine: that of the transform, or any for unit rows; default cosine */
-  uint64_t seed;     /* for randomised engines */
+  cpb_metric metric;    /* of the engine: that of the transform, or any for unit rows; default cosine */
+  uint64_t seed;        /* for randomised engines */
+  size_t held_rows;     /* that the engine holds already; 0 (the default): it is given all rows of the base */
+  const uint64_t *held; /* their numbers, in the engine's order, in which its ids are places; NULL (the
+                           default): all rows of the base */
+  const bool *allowed;  /* base.rows flags: the held rows that may be found; NULL (the default): all. More
+                           candidates are requested in proportion, and until k are found; at most 10 times
+                           `candidates` rows are searched exactly instead */
+  cpb_certificate certificate; /* default CPB_CERTIFY_NOTHING */
+  bool *proven;                /* one per query: receives whether its k rows are certain to be the nearest
+                                  allowed ones; NULL (the default) */
 } cpb_wrap_options;
 CPB_API void cpb_wrap_options_init(cpb_wrap_options *options, size_t size);
 
-/** The k nearest of an engine's candidates on transformed rows, by exact distances of the original rows.
+/** The k nearest of an engine's candidates on transformed rows, by exact distances of the original rows.       T13
  *  base, queries   rows of d, any dtype                                 borrowed for the call
- *  transform       any kind
+ *  transform       any kind; for CPB_CERTIFY_ENGINE the sphere without whitening, lift-ip or lift-cosine
  *  hits            n x k, caller's: nearest first, value = |x-q|
- *  EINVAL if the engine finds fewer than k rows for a query. */
+ *  EINVAL if the engine finds fewer than k rows for a query, or names a row twice or one that it does not hold. */
 CPB_CALL cpb_status cpb_engine_wrap(cpb_view base, cpb_view queries, const cpb_transform *transform,
                                     const cpb_engine_calls *engine, const cpb_wrap_options *options,
                                     cpb_hit *hits, const cpb_exec *exec, cpb_error *error);

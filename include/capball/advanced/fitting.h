@@ -41,5 +41,19 @@ typedef struct cpb_cosines {
 CPB_CALL cpb_status cpb_cosines_fit(cpb_source *rows, const cpb_cosines_options *options,
                                     cpb_cosines *cosines, const cpb_exec *exec, cpb_error *error);
 
+/** How much drift calls for a new fit. */
+#define CPB_DRIFT 0.25
+
+/** How far rows that come and go have left those that a map or transform was fitted to: *drift is the largest of
+ *    |mean-center|/norm,   now/norm - 1,   norm/now - 1,     now = the mean of |x-center|
+ *  0 without rows. Above CPB_DRIFT the fit should be repeated; its center and mean norm would be others.      T13
+ *  center, norm   mean of the rows of the fit (NULL = 0), and mean norm about it, >= 0
+ *  rows           of d, any dtype, that come (sign 1) or go (sign -1)
+ *  sums           d+2 numbers of the caller, 0 at first, that each call updates: the number of rows, the sum of
+ *                 |x-center|, and that of x-center
+ *  EROW: a row with NaN or inf; the sums are then unchanged. */
+CPB_CALL cpb_status cpb_fit_drift(const double *center, double norm, cpb_view rows, int sign, double *sums,
+                                  double *drift, cpb_error *error);
+
 CPB_END
 #endif

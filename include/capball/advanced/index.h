@@ -127,7 +127,7 @@ typedef struct cpb_index_report {
 /** Fills *report up to report->size, which the caller has set. */
 CPB_API void cpb_index_describe(const cpb_index *index, cpb_index_report *report);
 
-/** Writes rows, codes and ids to a file, atomically; for the format see docs/index-format.md. The index remains in memory,
+/** Writes rows, codes and ids to a file, atomically; for the format see docs/reference/index-format.md. The index remains in memory,
  *  or in the file it was opened from.
  *  path   NULL: for an index opened from a file, all changes so far are on disk when the call returns
  *  EIO: an index is open for writing from that file. */

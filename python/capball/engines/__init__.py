@@ -18,16 +18,17 @@ import inspect
 import json
 import logging
 import os
+import warnings
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 import capball
-from capball import _arrays
+from capball import _arrays, _core
 
 from . import adapters
-from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, _full, engine
+from .adapters import BY_NAME, Annoy, Engine, Faiss, Hnswlib, Pgvector, Scann, Usearch, engine
 
 _log = logging.getLogger("capball")
 
@@ -37,7 +38,12 @@ _TRIED = (("none", "l2", 1.0), ("none", "cosine", 1.0), ("normalize", "cosine", 
           ("lift-cosine", "cosine", 1.0), ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
 _METRIC = {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}
 _TRANSFORMS = ("auto", "sphere", "lift-ip", "lift-cosine", "normalize", "none", "center", "ip-cosine", "ip-l2")
-_FORMAT = 1  # of a saved index
+_FORMAT = 2  # of a saved index; 1 had neither held rows nor their range
+_CERTIFICATE = {False: "none", True: "rows", "engine": "engine"}
+
+
+class EngineError(RuntimeError):
+    """The engine has raised an exception, which is the __cause__, for the queries that the message names."""
 
 
 class Certified(NamedTuple):
@@ -98,33 +104,42 @@ class Euclidean:
     twice       ask again, by balls of the k-th distance that each query has found, of which the first k are the nearest
                 (sphere only); the nearest of both answers
     metric      what the engine ranks by; None: that of the transform
+    refit       whether rows that come or go so that the mean or the mean norm about it is no longer that of the fit, by
+                a quarter of that norm, lead to a new choice and fit, and to an engine that is built again. False, and
+                where the map was given: a warning, and `outgrown` says what has happened
 
     Ids count the rows from 0 in the order they were added; removed rows keep theirs.
     """
 
     def __init__(self, engine: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
                  scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
-                 metric: str | None = None, **settings: Any) -> None:
+                 metric: str | None = None, refit: bool = True, **settings: Any) -> None:
         if transform not in _TRANSFORMS:
             raise ValueError(f"transform must be one of {', '.join(_TRANSFORMS)}, got {transform!r}")
         self.engine: Engine = adapters.engine(engine, **settings)
         self._made = (engine if isinstance(engine, str) else None, settings)
         self.transform = "sphere" if map is not None and transform == "auto" else transform
-        self.map, self.scale = map, scale
-        self.candidates, self.ball, self.twice = candidates, ball, twice
+        self.map, self.scale, self._given = map, scale, map is not None
+        self.candidates, self.ball, self.twice, self.refit = candidates, ball, twice, refit
         self.metric = metric or ("" if transform == "auto" and map is None else _METRIC.get(transform, "cosine"))
         if self.metric and self.metric not in self.engine.metrics:
             raise ValueError(f"the engine ranks by {', '.join(self.engine.metrics)}, not by {self.metric}")
+        self._wanted = (self.transform, self.metric, self.scale, self.twice)
         self.rows: np.ndarray = np.empty((0, 0))
         self.trials: list[Trial] = []
+        self.outgrown = ""
         self._alive: np.ndarray = np.empty(0, bool)
+        self._held: np.ndarray = np.empty(0, np.int64)  # the rows that the engine has
+        self._fitted: tuple[np.ndarray, float] = (np.empty(0), 0.0)  # mean and mean norm of the rows of the fit
+        self._sums: np.ndarray = np.empty(0)  # of those that there are now, about that mean
         self._k, self._radius = 0, 0.0
+        self._stale = False  # the engine has failed while it took rows in: who knows which it has
 
     # ---- rows
 
     def __len__(self) -> int:
         """Rows that can be found."""
-        return int(self._alive.sum())
+        return int(np.count_nonzero(self._alive))
 
     def __repr__(self) -> str:
         name = self._made[0] or getattr(self.engine, "name", type(self.engine).__name__)
@@ -144,19 +159,25 @@ class Euclidean:
         """Takes rows in, after those that are there already.
 
         Engines that grow (hnswlib, usearch, faiss) take the new ones alone; others are built again from all rows, and so
-        is every engine where the transform has no room for the new rows.
+        is every engine where the transform has no room for the new rows, or they have left the range it was fitted for.
         """
         rows = self._checked(rows)
         first = len(self.rows)
         if first and rows.shape[1] != self.rows.shape[1]:
             raise ValueError(f"rows have {rows.shape[1]} columns, the index has {self.rows.shape[1]}")
-        if not first:
-            self._begin(rows)
-        self.rows = np.concatenate([self.rows, rows]) if first else rows
-        self._alive = np.concatenate([self._alive, np.ones(len(rows), bool)])
-        self._k = 0
-        if not (first and hasattr(self.engine, "grow") and self._grow(rows, first)):
-            self._build()
+        before = dict(self.__dict__)
+        try:
+            self.rows = np.concatenate([self.rows, rows]) if first else rows
+            self._alive = np.concatenate([self._alive, np.ones(len(rows), bool)])
+            self._k = 0
+            if not first or self._have_left(rows):
+                self._build(anew=True)
+            elif self._stale or not self._grow(rows):
+                self._build(fit=self._refits)
+        except BaseException:
+            self.__dict__.update(before, _stale=self._stale)
+            raise
+        self._warn(before["outgrown"])
         return self
 
     def _checked(self, rows: Any) -> np.ndarray:
@@ -169,31 +190,82 @@ class Euclidean:
         return rows
 
     def _begin(self, rows: np.ndarray) -> None:
-        if self.transform != "auto":
-            return
-        chosen = self._choose(rows)
-        self.transform, self.metric, self.scale, self.twice = chosen.transform, chosen.metric, chosen.scale, chosen.twice
-        _log.info("%s", self.why)
+        """What is wanted, or what "auto" chooses for these rows; and what they are like."""
+        self.transform, self.metric, self.scale, self.twice = self._wanted
+        self.trials, self.outgrown = [], ""
+        if self.transform == "auto":
+            self._stale = True  # trials may be made with this engine
+            chosen = self._choose(rows)
+            self.transform, self.metric, self.scale, self.twice = chosen.transform, chosen.metric, chosen.scale, chosen.twice
+            _log.info("%s", self.why)
+        start, none = rows[0].astype(np.float64), np.zeros(rows.shape[1] + 2)
+        middle = start + _core.fit_drift(start, 0.0, rows, none)[1][2:] / len(rows)
+        self._sums = _core.fit_drift(middle, 0.0, rows, none)[1]
+        self._fitted = (middle, self._sums[1] / len(rows))
 
-    def _build(self) -> None:
-        self._fit()
-        self.engine.build(self.way.embed(self.rows, dtype="float32"), self.metric)
+    def _build(self, anew: bool = False, fit: bool = False) -> None:
+        """An engine of the rows that can be found. anew: they are no longer those that the transform was chosen for."""
+        held = np.flatnonzero(self._alive)
+        rows = self.rows if len(held) == len(self.rows) else self.rows[held]
+        if anew:
+            self._begin(rows)
+        if anew or fit:
+            self._fit(rows)
+        embedded = self.way.embed(rows, dtype="float32")
+        self._stale = True
+        self.engine.build(embedded, self.metric)
+        self._held, self._k, self._stale = held, 0, False
 
-    def _grow(self, rows: np.ndarray, first: int) -> bool:
+    def _grow(self, rows: np.ndarray) -> bool:
         """Whether the engine has taken these rows in; not where they do not fit through the transform."""
         try:
             embedded = self.way.embed(rows, dtype="float32")
-        except capball.RowError:
+        except capball.RowError as error:
+            if self._refits:
+                return False
+            raise ValueError(f"{error}: the transform was not fitted for it, and is not fitted again") from error
+        if not hasattr(self.engine, "grow"):
             return False
-        self.engine.grow(embedded, first)  # type: ignore[attr-defined]
+        self._stale = True
+        self.engine.grow(embedded, len(self._held))
+        self._held = np.concatenate([self._held, np.arange(len(self.rows) - len(rows), len(self.rows))])
+        self._stale = False
         return True
 
+    @property
+    def _refits(self) -> bool:
+        return self.refit and not self._given
+
+    def _have_left(self, rows: np.ndarray, leave: bool = False) -> bool:
+        """Whether the transform is to be fitted again, now that these rows have come or are to leave."""
+        drift, self._sums = _core.fit_drift(*self._fitted, rows, self._sums, leave)
+        out = drift > _core.drift and self._wanted[0] != "none"  # nothing is fitted there
+        self.outgrown = f"""the mean of the rows, or their mean norm about it, has moved by {drift:.2g} of that norm since \
+the transform was fitted, and neighbours may be missed""" if out else ""
+        return out and self._refits
+
+    def _warn(self, before: str) -> None:
+        if self.outgrown and not before and len(self) > 1:
+            warnings.warn(self.outgrown, RuntimeWarning, stacklevel=3)
+
     def remove(self, ids: Any) -> "Euclidean":
-        """Rows that are not found any more; their ids are not given to others."""
+        """Rows that are not found any more; their ids are not given to others. The engine keeps them until it is built again."""
         ids = np.atleast_1d(np.asarray(ids))
         if ids.dtype.kind not in "iu" or ids.size and (ids.min() < 0 or ids.max() >= len(self.rows)):
             raise ValueError(f"ids must be whole numbers from 0 to {len(self.rows) - 1}")
+        ids = np.unique(ids)[self._alive[np.unique(ids)]]
+        self._alive = self._alive.copy()
         self._alive[ids] = False
+        said, leave = self.outgrown, self._have_left(self.rows[ids], leave=True)
+        before = dict(self.__dict__)
+        try:
+            if leave and len(self):
+                self._build(anew=True)
+        except BaseException as error:
+            self.__dict__.update(before, _stale=self._stale)
+            if not isinstance(error, ValueError):  # what is left, such as a single row, is nothing to fit to
+                raise
+        self._warn(said)
         return self
 
     # ---- the way to the engine
@@ -243,15 +315,16 @@ class Euclidean:
         name, settings = self._made
         return adapters.engine(name, **settings) if name is not None else self.engine
 
-    def _fit(self) -> None:
+    def _fit(self, rows: np.ndarray) -> None:
         """What rows and queries go through on their way to the engine."""
         self.way: capball.SphereMap | capball.Transform
         if self.transform != "sphere":
-            self.way = capball.Transform.fit(self.transform, self.rows)
+            self.way = capball.Transform.fit(self.transform, rows)
             return
-        if self.map is None:
-            fitted = capball.fit(self.rows)
+        if not self._given:
+            fitted = capball.fit(rows)
             self.map = capball.SphereMap(fitted.d, fitted.s * self.scale, fitted.center)
+        assert self.map is not None
         self.way = self.map
 
     def _usual_radius(self, k: int) -> float:
@@ -259,20 +332,60 @@ class Euclidean:
         if not self.ball or not isinstance(self.way, capball.SphereMap):
             return 0.0
         if self._k != k:
-            self._k, self._radius = k, capball.usual_radius(self.way, self.rows, self.rows, min(k + 1, len(self.rows)))
+            rows = self.rows if self._alive.all() else self.rows[self._alive]
+            self._k, self._radius = k, capball.usual_radius(self.way, rows, rows, min(k + 1, len(rows)))
         return self._radius
 
-    def _ask(self, queries: np.ndarray, radius: float | np.ndarray, count: int) -> np.ndarray:
-        """Ids of the engine's best, by the ball of this radius on the sphere."""
+    def _ask(self, queries: np.ndarray, radius: float | np.ndarray, count: int, numbers: np.ndarray | None = None) -> np.ndarray:
+        """Ids of the engine's best, by the ball of this radius on the sphere; -1 behind them."""
         if isinstance(self.way, capball.Transform):
             asked = self.way.query(queries, dtype="float32")
         else:
             asked = self.way.query(queries, radius, dtype="float32")[0]
-        return self.engine.search(asked, min(len(self.rows), count))
+        found = self._answer(asked, min(len(self._held), count), numbers)
+        return np.where(found < 0, -1, self._held[found])
+
+    def _answer(self, asked: np.ndarray, count: int, numbers: np.ndarray | None = None) -> np.ndarray:
+        """The engine's own answer: places among the rows that it has. numbers: of these queries, for messages."""
+        numbers = np.arange(len(asked)) if numbers is None else numbers
+        try:
+            found = np.asarray(self.engine.search(asked, count))
+        except Exception as error:
+            first, last, cause = self._failing(asked, count, error)
+            those = f"query {numbers[first]}" if last == first + 1 else f"queries {numbers[first]} to {numbers[last - 1]}, asked together"
+            raise EngineError(f"{those}: the engine has raised {type(cause).__name__}: {cause}") from cause
+        name = getattr(self.engine, "name", type(self.engine).__name__)
+        if found.ndim != 2 or len(found) != len(asked) or found.dtype.kind not in "iu":
+            raise ValueError(f"{name} must give the ids of {count} rows for each of {len(asked)} queries, whole numbers of shape "
+                             f"({len(asked)}, {count}); it gave {found.dtype} of shape {found.shape}")
+        ids = found.astype(np.int64)
+        wrong = np.argwhere((ids < -1) | (ids >= len(self._held)))
+        if len(wrong):
+            query, place = wrong[0]
+            raise ValueError(f"query {numbers[query]}: {name} gave row {ids[query, place]}, but it has rows 0 .. {len(self._held) - 1}, "
+                             "and -1 stands where it found none")
+        return ids
+
+    def _failing(self, asked: np.ndarray, count: int, error: Exception) -> tuple[int, int, Exception]:
+        """The first query that the engine fails on, as far as halves of them fail, too, and what it raises there."""
+        first, last = 0, len(asked)
+        while last - first > 1:
+            middle = (first + last) // 2
+            for part in ((first, middle), (middle, last)):
+                try:
+                    self.engine.search(asked[slice(*part)], count)
+                except Exception as own:
+                    (first, last), error = part, own
+                    break
+            else:
+                break
+        return first, last, error
 
     def _queries(self, queries: Any) -> np.ndarray:
         if len(self) == 0:
             raise ValueError("there are no rows yet: add some")
+        if self._stale:
+            self._build()
         queries = np.atleast_2d(np.asarray(queries))
         if queries.shape[1] != self.rows.shape[1]:
             raise ValueError(f"queries have {queries.shape[1]} columns, the index has {self.rows.shape[1]}")
@@ -305,87 +418,29 @@ class Euclidean:
         """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances.
 
         certificates  also a flag for each query. True: all rows are looked at, and none that the engine left out is
-                      nearer, whatever it did. "engine" (sphere only): no other row is looked at, and none is nearer if the
-                      engine's first are its best; distances are those of the embedded rows then
+                      nearer, whatever it did. "engine" (sphere, lift-ip and lift-cosine): no other row is looked at, and
+                      none is nearer if the engine keeps its promise, that its answer are the best of all the rows it
+                      has, the best first; an answer of fewer rows than it was asked for proves nothing
         filter        rows that may be found: a flag for each row, or ids; few of them are searched exactly
         audit         so many of the queries are searched exactly, too, for the recall of the answer
         """
         queries, allowed = self._queries(queries), self._allowed(filter)
-        if certificates == "engine":
-            if allowed is not None:
-                raise ValueError("an engine's own certificates are of all rows: none may be removed or filtered")
-            ids = self._ask(queries, self._usual_radius(k), self._count(k))
-            return self._rescore(queries, ids[:, : self._found(ids, k).min()], k)
-        distances, near = self._nearest(queries, k, allowed)
+        whole = allowed is None or allowed is self._alive and len(self._held) == len(self)
+        twice = self.twice and isinstance(self.way, capball.SphereMap) and self.way.whiten is None
+        (distances, near), proven = _core.engine_search(
+            self.way, self.rows, queries, self._answer, k, self._count(k), self._usual_radius(k), twice, self.metric,
+            None if len(self._held) == len(self.rows) else self._held, None if whole else allowed, _CERTIFICATE[certificates])
         if certificates:
-            true = self._exact(queries, k, allowed)
-            return Certified(distances, near, (true.ids == near).all(axis=1))
+            return Certified(distances, near, proven.view(bool))
         if audit:
             some = np.random.default_rng(0).permutation(len(queries))[:audit]
-            true = self._exact(queries[some], k, allowed)
-            return Audited(distances, near, *_mean(_shares(near[some], true.ids)))
+            those = np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed)
+            true = those[capball.knn(self.rows[those], queries[some], k).ids]
+            return Audited(distances, near, *_mean(_shares(near[some], true)))
         return capball.Neighbors(distances, near)
 
     def _count(self, k: int) -> int:
         return max(k, self.candidates or max(100, 10 * k))
-
-    def _exact(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> capball.Neighbors:
-        if allowed is None:
-            return capball.knn(self.rows, queries, k)
-        those = np.flatnonzero(allowed)
-        distances, ids = capball.knn(self.rows[those], queries, k)
-        return capball.Neighbors(distances, those[ids])
-
-    def _nearest(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> capball.Neighbors:
-        left = len(self.rows) if allowed is None else int(allowed.sum())
-        if left < k:
-            raise ValueError(f"{k} neighbours are wanted, and {left} rows may be found")
-        count = self._count(k)
-        if allowed is not None and left <= 10 * count:
-            return self._exact(queries, k, allowed)
-        if allowed is not None:  # as many as leave `count` of the allowed ones, on the average
-            count = int(count * len(self.rows) / left)
-        radius: float | np.ndarray = self._usual_radius(k)
-        ids = self._of(self._ask(queries, radius, count), allowed)
-        while (ids >= 0).sum(axis=1).min() < k and allowed is not None and count < len(self.rows):
-            count *= 4
-            ids = self._of(self._ask(queries, radius, count), allowed)
-        distances, near = self._rerank(queries, ids, k)
-        if self.twice and isinstance(self.way, capball.SphereMap) and self.way.whiten is None:
-            again = self._of(self._ask(queries, distances[:, -1], count), allowed)
-            width = ids.shape[1] + again.shape[1]
-            ids = _full([np.setdiff1d(np.union1d(*both), [-1]) for both in zip(ids, again)], width)
-            distances, near = self._rerank(queries, ids, k)
-        return capball.Neighbors(distances, near)
-
-    @staticmethod
-    def _of(ids: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
-        """The candidates that may be found, and -1 behind them."""
-        if allowed is None:
-            return ids
-        return _full([row[(row >= 0) & allowed[row]] for row in ids], ids.shape[1])
-
-    def _found(self, ids: np.ndarray, k: int) -> np.ndarray:
-        counts: np.ndarray = (ids >= 0).sum(axis=1)
-        if counts.min() < k:
-            raise ValueError(f"the engine found {counts.min()} rows for some query, wanted {k}")
-        return counts
-
-    def _rerank(self, queries: np.ndarray, ids: np.ndarray, k: int) -> capball.Neighbors:
-        distances, near = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
-        counts = self._found(ids, k)
-        for count in np.unique(counts):  # some engines find fewer for some queries
-            those = counts == count
-            distances[those], near[those] = capball.rerank(self.rows, queries[those], ids[those][:, :count], k)
-        return capball.Neighbors(distances, near)
-
-    def _rescore(self, queries: np.ndarray, ids: np.ndarray, k: int) -> Certified:
-        if not isinstance(self.way, capball.SphereMap):
-            raise ValueError(f"an engine's own certificates are those of the sphere, not of {self.transform}")
-        some, places = np.unique(ids, return_inverse=True)
-        embedded = self.way.embed(self.rows[some], dtype="float32")
-        found = capball.rescore(self.way, queries, places.reshape(ids.shape), embedded, k, radius=self._usual_radius(k))
-        return Certified(found.distances, some[found.ids], found.proven)
 
     # ---- range
 
@@ -410,16 +465,17 @@ class Euclidean:
         queries, allowed = self._queries(queries), self._allowed(filter)
         limits = _arrays.limits(radius, len(queries))
         true = capball.range_search(self.rows, queries, limits)
-        inside = [near.ids if allowed is None else near.ids[allowed[near.ids]] for near in true]
-        wanted = np.array([len(ids) for ids in inside])
+        inside = [_only(near, ... if allowed is None else allowed[near.ids]) for near in true]
+        wanted = np.array([len(near.ids) for near in inside])
         found: list[Any] = [None] * len(queries)
         left, count = np.arange(len(queries)), 2 * int(np.diff(true.lims).max(initial=0)) + 100
+        most_of_all = min(len(self._held), most or len(self._held))
         while len(left):
-            count = min(count, len(self.rows), most or len(self.rows))
-            for i, ids in zip(left, self._ask(queries[left], limits[left], count)):
-                found[i] = self._within(queries[i], ids, limits[i], allowed)
+            count = min(count, most_of_all)
+            for i, ids in zip(left, self._ask(queries[left], limits[left], count, left)):
+                found[i] = _only(inside[i], np.isin(inside[i].ids, ids))
             left = np.array([i for i in left if len(found[i].ids) < wanted[i]], int)
-            if count >= min(len(self.rows), most or len(self.rows)):
+            if count >= most_of_all:
                 break
             count *= 4
         proven = np.array([len(near.ids) for near in found]) == wanted
@@ -433,24 +489,19 @@ class Euclidean:
 
     range = range_search
 
-    def _within(self, query: np.ndarray, ids: np.ndarray, radius: float, allowed: np.ndarray | None) -> capball.Neighbors:
-        ids = ids[ids >= 0] if allowed is None else ids[(ids >= 0) & allowed[ids]]
-        if len(ids) == 0:
-            return capball.Neighbors(np.empty(0), np.empty(0, np.int64))
-        near = capball.rerank(self.rows, query[None], ids[None], len(ids))
-        inside = near.distances[0] <= radius
-        return capball.Neighbors(near.distances[0][inside], near.ids[0][inside])
-
     # ---- files
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes rows, transform, index, engine and settings into a folder."""
         if len(self.rows) == 0:
             raise ValueError("there are no rows yet: add some")
+        if self._stale:
+            self._build()
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "rows.npy", self.rows)
         np.save(folder / "alive.npy", self._alive)
+        np.save(folder / "held.npy", self._held)
         way: Any = None
         if isinstance(self.way, capball.SphereMap):
             self.way.save(folder / "map.json")
@@ -458,16 +509,23 @@ class Euclidean:
             center = self.way.center
             way = [self.way.kind, self.way.d, None if center is None else center.tolist(), self.way.max_norm]
         self.engine.save(folder / "index")
-        facts = {"euclidean": _FORMAT, "engine": self._made[0] or type(self.engine).__name__, "settings": _settings(self.engine),
+        settings, secret = _settings(self.engine) if self._made[0] else {}, _secret(self.engine)
+        facts = {"euclidean": _FORMAT, "engine": self._made[0] or type(self.engine).__name__,
+                 "settings": {name: value for name, value in settings.items() if name not in secret},
+                 "left_out": [name for name in secret if settings.get(name)],
                  "transform": self.transform, "metric": self.metric, "scale": self.scale, "candidates": self.candidates,
-                 "ball": self.ball, "twice": self.twice, "way": way, "trials": self.trials, "shape": self.rows.shape}
+                 "ball": self.ball, "twice": self.twice, "refit": self.refit, "given": self._given, "wanted": self._wanted,
+                 "fitted": [self._fitted[0].tolist(), self._fitted[1]], "sums": self._sums.tolist(), "outgrown": self.outgrown,
+                 "way": way, "trials": self.trials, "shape": self.rows.shape}
         (folder / "index.json").write_text(json.dumps(facts))
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], engine: Any = None) -> "Euclidean":
+    def load(cls, folder: str | os.PathLike[str], engine: Any = None, **settings: Any) -> "Euclidean":
         """What `save` wrote: engine, settings, transform, map and rows.
 
-        engine  the function or adapter of an index that was made with one: files store engines by their names alone
+        engine    the function or adapter of an index that was made with one: files store engines by their names alone
+        settings  of the engine, in place of those stored; the address of a database, which may hold a password, is never
+                  stored: `dsn=`
         """
         folder = Path(folder)
         facts = _facts(folder)
@@ -478,14 +536,24 @@ class Euclidean:
         if engine is None and not known:
             raise ValueError(f"{folder}: the engine of this index was {_kind(facts['engine'])}, which cannot be stored in a file: "
                              f"pass it again, Euclidean.load({str(folder)!r}, engine=..)")
-        index = cls(facts["engine"] if known else engine, transform=facts["transform"], metric=facts["metric"],
-                    scale=facts["scale"], candidates=facts["candidates"], ball=facts["ball"], twice=facts["twice"])
         if known:
-            index._made = (facts["engine"], facts["settings"])
-            index.engine = adapters.engine(facts["engine"], **facts["settings"])
+            engine, settings = facts["engine"], {**facts["settings"], **settings}
+        for name in facts.get("left_out", []):
+            if known and name not in settings:
+                raise ValueError(f"{folder}: {name} is not stored, as it may hold a password: pass it again, "
+                                 f"Euclidean.load({str(folder)!r}, {name}=..): {_secret(BY_NAME[engine])[name]}")
+        index = cls(engine, transform=facts["transform"], metric=facts["metric"], scale=facts["scale"], candidates=facts["candidates"],
+                    ball=facts["ball"], twice=facts["twice"], refit=facts.get("refit", True), **settings)
         index.rows, index._alive = np.load(folder / "rows.npy"), np.load(folder / "alive.npy")
         if list(index.rows.shape) != facts["shape"] or len(index._alive) != len(index.rows):
             raise ValueError(f"{folder}: rows.npy has {index.rows.shape} numbers, the index was saved with {tuple(facts['shape'])}")
+        if facts["euclidean"] == 1:
+            index._held = np.arange(len(index.rows))
+            index._begin(index.rows[index._alive] if index._alive.any() else index.rows)
+        else:
+            index._held, index._given, index._wanted = np.load(folder / "held.npy"), facts["given"], tuple(facts["wanted"])
+            index._fitted, index._sums = (np.array(facts["fitted"][0]), facts["fitted"][1]), np.array(facts["sums"])
+            index.outgrown = facts["outgrown"]
         index.trials = [Trial(*trial) for trial in facts["trials"]]
         if facts["transform"] == "sphere":
             index.map = index.way = capball.SphereMap.load(folder / "map.json")
@@ -494,8 +562,12 @@ class Euclidean:
             index.way = capball.Transform(kind, d, center, most)
         if index.way.d != index.rows.shape[1]:
             raise ValueError(f"{folder}: the transform is of {index.way.d} columns, the rows have {index.rows.shape[1]}")
-        index.engine.load(folder / "index", index.way.embed(index.rows[:1], dtype="float32").shape[1], index.metric)
+        index.engine.load(folder / "index", index.way.embed(index.rows[index._held[:1]], dtype="float32").shape[1], index.metric)
         return index
+
+
+def _only(near: capball.Neighbors, those: Any) -> capball.Neighbors:
+    return capball.Neighbors(near.distances[those], near.ids[those])
 
 
 def _shares(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -521,6 +593,11 @@ def _kind(stored: str) -> str:
     return "a function" if stored == adapters.Callable_.__name__ else f"an adapter, {stored}"
 
 
+def _secret(adapter: Any) -> dict[str, str]:
+    """Settings that are never stored, and what to give again."""
+    return getattr(adapter, "secret", {})
+
+
 def _settings(made: Any) -> dict[str, Any]:
     """What an adapter was made with."""
     names = inspect.signature(type(made).__init__).parameters
@@ -532,10 +609,10 @@ def _facts(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{folder} holds no index: there is no index.json")
     facts = json.loads(path.read_text())
-    if not isinstance(facts, dict) or facts.get("euclidean") != _FORMAT:
+    if not isinstance(facts, dict) or facts.get("euclidean") not in (1, _FORMAT):
         raise ValueError(f"{path} is not of this version: save the index again")
     return facts
 
 
-__all__ = ["BY_NAME", "Annoy", "Audited", "Certified", "CertifiedRange", "Engine", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann",
+__all__ = ["BY_NAME", "Annoy", "Audited", "Certified", "CertifiedRange", "Engine", "EngineError", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann",
            "Trial", "Usearch", "engine"]

@@ -221,6 +221,7 @@ class Pgvector:
 
     package = "psycopg"
     metrics = ("cosine", "l2", "ip")
+    secret = {"dsn": "as psycopg takes it, or '' for PGHOST, PGUSER, PGPASSWORD and PGDATABASE of the environment"}
     _names = {"cosine": ("vector_cosine_ops", "<=>"), "l2": ("vector_l2_ops", "<->"), "ip": ("vector_ip_ops", "<#>")}
 
     def __init__(self, dsn: str = "", table: str = "capball_rows", ef: int = 100) -> None:
@@ -270,11 +271,7 @@ class Callable_:
         self.rows, self.metric = rows, metric
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        ids = np.asarray(self.call(self.rows, queries, k, self.metric))
-        if ids.ndim != 2 or len(ids) != len(queries) or ids.dtype.kind not in "iu":
-            raise ValueError(f"{self.name} must give the ids of {k} rows for each of {len(queries)} queries, whole numbers of shape "
-                             f"({len(queries)}, {k}); it gave {ids.dtype} of shape {ids.shape}")
-        return ids.astype(np.int64)
+        return self.call(self.rows, queries, k, self.metric)
 
     def save(self, path: Path) -> None:
         with open(path, "wb") as file:  # np.save would add a suffix to the name
@@ -287,9 +284,9 @@ class Callable_:
 BY_NAME: dict[str, Callable[..., Engine]] = {
     "annoy": Annoy,
     "hnswlib": Hnswlib,
-    "faiss-flat": lambda **settings: Faiss("Flat", **settings),
+    "faiss-flat": lambda **settings: Faiss(**{"factory": "Flat", **settings}),
     "faiss-hnsw": Faiss,
-    "faiss-ivfpq": lambda **settings: Faiss("IVF100,PQ16x8", **settings),
+    "faiss-ivfpq": lambda **settings: Faiss(**{"factory": "IVF100,PQ16x8", **settings}),
     "scann": Scann,
     "usearch": Usearch,
     "pgvector": Pgvector,
