@@ -34,6 +34,8 @@ static int check(const cli_job *job) {
     return cli_misuse(job, "--nu must lie in (0,1], got %g", o->nu.value);
   if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
+  if (o->contamination.given && !(o->contamination.value > 0 && o->contamination.value <= 0.5))
+    return cli_misuse(job, "--contamination must lie in (0,0.5], got %g", o->contamination.value);
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
   if (o->whiten && o->standardize && !(o->ridge.value > 0))
     return cli_misuse(
@@ -57,6 +59,7 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   wish.ridge = o->ridge.value;
   wish.balls = (size_t)o->balls;
   wish.seed = o->seed;
+  wish.contamination = o->contamination.value;
   return wish;
 }
 
@@ -71,7 +74,7 @@ static int draw(const cli_input *in, const cpb_model *model) {
   cpb_out out = cpb_rows_out(scores, CPB_F64, rows.rows, 1);
   show_ball ball = {model, rows, scores};
   cpb_model_options facts = cli_model_options(model);
-  show_score_histogram histogram = {scores, NULL, rows.rows, show_edge_matters(&facts)};
+  show_score_histogram histogram = {scores, NULL, rows.rows, show_edge(&facts)};
   bool plane = in->info.cols == 2 && facts.balls <= 1 && facts.center != NULL;
   snprintf(title, sizeof title, "%s: %s of %zu rows", cli_name(in->info.path),
            plane ? "the ball" : "scores by the ball", rows.rows);
@@ -109,15 +112,17 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
   cli_say(job, "%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s", kernels[m.kernel.kind], how,
           m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
           (unsigned long long)m.rows, cli_s(m.rows));
+  if (m.threshold != 0) cli_say(job, "outliers: rows with a score below %.6g", m.threshold);
   if (!job->options.json) return CLI_OK;
   cpb_text *center = m.center != NULL ? cli_json("V", m.center, m.d) : cli_json("null");
   cpb_text *bound = isnan(m.lower_bound) ? cli_json("null") : cli_json("f", m.lower_bound);
-  return cli_print_json(job, cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}",
-                                      "model", job->options.output, "method", cpb_model_method_name(m.method),
-                                      "dim", (uint64_t)m.d, "rows", (uint64_t)m.rows, "center", center,
-                                      "radius", m.radius, "nu", m.nu, "gap", m.gap, "lower_bound", bound,
-                                      "converged", m.converged, "support", (uint64_t)m.support, "iterations",
-                                      (uint64_t)report->iterations, "seconds", report->seconds));
+  return cli_print_json(job,
+                        cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}",
+                                 "model", job->options.output, "method", cpb_model_method_name(m.method),
+                                 "dim", (uint64_t)m.d, "rows", (uint64_t)m.rows, "center", center, "radius",
+                                 m.radius, "threshold", m.threshold, "nu", m.nu, "gap", m.gap, "lower_bound",
+                                 bound, "converged", m.converged, "support", (uint64_t)m.support,
+                                 "iterations", (uint64_t)report->iterations, "seconds", report->seconds));
 }
 
 static int save(const cli_input *in, const cpb_model *model, const cpb_model_fit_report *report) {
@@ -181,6 +186,8 @@ static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output, NULL
                   "where the model goes; it appears whole or not at all");
 static CLI_OPTION(nu, "nu", 'n', CLI_NUMBER, "NU", nu, NULL,
                   "the share of the rows that may lie outside, in (0,1]; without it none may");
+static CLI_OPTION(contamination, "contamination", 0, CLI_NUMBER, "C", contamination, NULL,
+                  "the share of the rows that are outliers, in (0,0.5]: the model gets their threshold");
 static CLI_OPTION(
     method, "method", 0, CLI_CHOICE, "METHOD", method, method_name,
     "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C for all)");
@@ -206,9 +213,9 @@ static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql, NULL,
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
-CLI_OPTIONS(options, &output, &nu, &method, &kernel, &gamma_option, &offset, &degree, &gap, &standardize,
-            &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed, &weights_option, &sql, &plot,
-            &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
+CLI_OPTIONS(options, &output, &nu, &contamination, &method, &kernel, &gamma_option, &offset, &degree, &gap,
+            &standardize, &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed, &weights_option, &sql,
+            &plot, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
             &cli_opt_help);
 
 const cli_command cli_verb_ball = {
@@ -237,6 +244,11 @@ const cli_command cli_verb_ball = {
         "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
         "rows, and "
         "a few outliers do not move it. docs/explanation/outliers.md has figures.\n"
+        "--contamination C puts a threshold into the model, the largest score that at most the share C of "
+        "the rows "
+        "scores less than: rows below it are outliers, and `capball score`, databases, Python and JavaScript "
+        "go by it. "
+        "Without it rows outside of the ball, which score less than 0, are.\n"
         "--balls K is for rows in several clouds: rows are grouped by k-means, each group has a ball with a "
         "gap of "
         "its own, and all balls have one radius. A group with less than 1/8 of its even share of the rows "

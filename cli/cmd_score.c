@@ -37,7 +37,7 @@ static int write_scores(const scoring *s) {
   size_t cols = o->ranks ? 2 : 1;
   double *rows = cli_alloc(s->count * cols, sizeof *rows);
   for (size_t i = 0; i < s->count; i++) {
-    rows[i * cols] = !o->predict ? s->scores[i] : s->scores[i] >= 0 ? 1 : -1;
+    rows[i * cols] = !o->predict ? s->scores[i] : cpb_model_is_outlier(s->model, s->scores[i]) ? -1 : 1;
     if (o->ranks) rows[i * cols + 1] = cpb_model_rank(s->model, s->scores[i]);
   }
   cli_output out = {.job = s->job, .rows = s->in};
@@ -98,9 +98,9 @@ static cpb_text *strange_json(const scoring *s) {
   for (size_t i = 0; i < s->top; i++) {
     const show_strange *strange = &s->strange[i];
     const char *id = cpb_reader_id(s->in->reader, strange->row);
-    cpb_text *one = cli_json("{s:I, s:I, s:f, s:o}", "rank", (uint64_t)(i + 1), "row",
+    cpb_text *one = cli_json("{s:I, s:I, s:f, s:b, s:o}", "rank", (uint64_t)(i + 1), "row",
                              (uint64_t)cpb_reader_row(s->in->reader, strange->row), "score", strange->score,
-                             "columns", reasons_json(s, strange));
+                             "outlier", (int)strange->outlier, "columns", reasons_json(s, strange));
     if (id != NULL) one = cpb_json_set(one, "id", cli_json("s", id));
     if (!isnan(strange->rank)) one = cpb_json_set(one, "share", cli_json("f", strange->rank));
     array = cpb_json_append(array, one);
@@ -110,8 +110,8 @@ static cpb_text *strange_json(const scoring *s) {
 
 static int tell_json(const scoring *s) {
   const char *output = s->job->options.output;
-  cpb_text *object = cli_json("{s:s, s:I, s:I}", "scores", output, "rows", (uint64_t)s->count, "inside",
-                              (uint64_t)s->inside);
+  cpb_text *object = cli_json("{s:s, s:I, s:I, s:f}", "scores", output, "rows", (uint64_t)s->count, "inside",
+                              (uint64_t)s->inside, "threshold", s->facts.threshold);
   if (s->labels != NULL) {
     object = cpb_json_set(object, "outliers", cli_json("I", (uint64_t)s->ranking.outliers));
     object = cpb_json_set(object, "auc", cli_json("f", s->ranking.auc));
@@ -123,7 +123,11 @@ static int tell_json(const scoring *s) {
 
 static int tell(const scoring *s) {
   const cli_options *o = &s->job->options;
-  cli_say(s->job, "%zu row%s, %zu inside", s->count, cli_s(s->count), s->inside);
+  if (s->facts.threshold == 0)
+    cli_say(s->job, "%zu row%s, %zu inside", s->count, cli_s(s->count), s->inside);
+  else
+    cli_say(s->job, "%zu row%s, %zu outlier%s (score below %.6g)", s->count, cli_s(s->count),
+            s->count - s->inside, cli_s(s->count - s->inside), s->facts.threshold);
   if (o->json) return tell_json(s);
   if (s->labels != NULL)
     printf("outliers           %zu\nAUC                %.4f\naverage precision  %.4f\n", s->ranking.outliers,
@@ -185,11 +189,11 @@ static void find_strange(scoring *s) {
 static int finish(scoring *s) {
   const cli_options *o = &s->job->options;
   if (s->count == 0) return cli_fail(s->job, "%s has no rows", cli_name(s->in->info.path));
-  for (size_t i = 0; i < s->count; i++) s->inside += s->scores[i] >= 0;
+  for (size_t i = 0; i < s->count; i++) s->inside += !cpb_model_is_outlier(s->model, s->scores[i]);
   int result = read_labels(s);
   if (result == CLI_OK && shows_rows(o)) find_strange(s);
   if (result == CLI_OK && o->plot != NULL) {
-    show_score_histogram histogram = {s->scores, s->labels, s->count, show_edge_matters(&s->facts)};
+    show_score_histogram histogram = {s->scores, s->labels, s->count, show_edge(&s->facts)};
     char title[256];
     snprintf(title, sizeof title, "%s: scores of %zu rows by %s", cli_name(s->in->info.path), s->count,
              o->model);
@@ -243,7 +247,7 @@ static CLI_OPTION(top, "top", 0, CLI_POSITIVE_COUNT, "N", top, NULL,
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
                   "a page: the strangest rows, why they are strange, and how all rows score");
 static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict, NULL,
-                  "write 1 for inside and -1 for outside, as scikit-learn does, instead of scores");
+                  "write -1 for an outlier and 1 for others, as scikit-learn does, instead of scores");
 static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
                   "a vector file with one number per row, not 0 for an outlier, or 1 and -1 with -1 for an "
                   "outlier: prints AUC and average precision");
@@ -269,6 +273,9 @@ const cli_command cli_verb_score = {
             "Where model and DATA have names for their columns, columns are found by name. Empty cells "
             "become what "
             "the --impute of the fit put there, which the model has kept.\n"
+            "A row is an outlier if it scores less than the model's threshold, which is 0, the edge of the "
+            "ball, unless "
+            "the model was made with --contamination.\n"
             "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
             "first; ties count half.",
     .example = "printf 'height,weight\\n170,65\\n180,80\\n160,55\\n175,72\\n168,60\\n' > people.csv\n"

@@ -29,6 +29,7 @@ typedef struct cli_options {
   cli_choice rotation, factors, bound;
   double scale, target, gamma; /* 0: not given */
   cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout, confidence;
+  cli_number contamination;
   uint64_t seed, threads, neighbours, sample, first_row, degree, knn, balls; /* 0: not given */
   uint64_t bits, bits_per, batch, candidates, top, first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,

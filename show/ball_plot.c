@@ -19,8 +19,9 @@ static void write_rows(const show_ball *ball, const double *x, double limit, boo
 
 static void write_edge(const cpb_model_options *model, FILE *script) {
   const double *W = model->whiten, *c = model->center, turn = 2 * acos(-1.0);
+  double r = sqrt(fmax(0, model->radius * model->radius - model->threshold));
   for (int k = 0; k <= TURN; k++) {
-    double u = model->radius * cos(turn * k / TURN), v = model->radius * sin(turn * k / TURN);
+    double u = r * cos(turn * k / TURN), v = r * sin(turn * k / TURN);
     if (W != NULL) {
       u /= W[0];
       v = (v - W[2] * u) / W[3];
@@ -45,8 +46,8 @@ void show_ball_script(const void *arg, FILE *script) {
   const show_ball *ball = arg;
   cpb_model_options model = {.size = sizeof model};
   cpb_model_describe(ball->model, &model);
-  bool edge = show_edge_matters(&model) || isnan(show_hundredth(&model));
-  double limit = edge ? 0 : show_hundredth(&model);
+  bool edge = !isnan(show_edge(&model)) || isnan(show_hundredth(&model));
+  double limit = edge ? model.threshold : show_hundredth(&model);
   size_t n = ball->rows.rows, below = 0;
   double *x = show_alloc(n, 2 * sizeof *x);
   cpb_view_widen(ball->rows, x);

@@ -21,7 +21,10 @@ static const char *row_name(const show_scores *s, size_t row, char *to, size_t r
   return to;
 }
 
-static bool edge_matters(const show_scores *s) { return show_edge_matters(s->facts); }
+static bool edge_matters(const show_scores *s) { return !isnan(show_edge(s->facts)); }
+
+/* Of the model: without one, outliers are the rows outside of its ball. */
+static bool has_threshold(const show_scores *s) { return s->facts->threshold != 0; }
 
 static bool has_reasons(const show_scores *s) { return s->top > 0 && s->strange[0].reason_count > 0; }
 
@@ -47,7 +50,8 @@ static void print_share(double share, FILE *to) {
 void show_score_table(const show_scores *s, FILE *to) {
   int width = id_width(s);
   char buffer[24];
-  fprintf(to, "rank  %-*s %12s  %6s%s\n", width, "row", "score", "share",
+  fprintf(to, "rank  %-*s %12s  %6s%s%s\n", width, "row", "score", "share",
+          has_threshold(s) ? "  outlier" : "",
           has_reasons(s) ? "  strange by (+ above, - below the centre)" : "");
   for (size_t i = 0; i < s->top; i++) {
     const show_strange *row = &s->strange[i];
@@ -55,6 +59,7 @@ void show_score_table(const show_scores *s, FILE *to) {
     int shown = show_put_text(to, row_name(s, row->row, buffer, sizeof buffer));
     fprintf(to, "%*s %12.6g ", shown < width ? width - shown : 0, "", row->score);
     print_share(row->rank, to);
+    if (has_threshold(s)) fprintf(to, "  %-7s", row->outlier ? "yes" : "no");
     if (row->reason_count > 0) fputs("  ", to);
     show_reasons(s->facts, row, to);
     fputc('\n', to);
@@ -150,17 +155,18 @@ static void draw_histogram(const show_scores *s, FILE *to) {
           "aria-labelledby=\"how-title "
           "how-text\">\n<title id=\"how-title\">How many rows score what</title>\n<desc id=\"how-text\">%zu "
           "rows, %zu of "
-          "them inside the ball, scores from %.4g to %.4g.</desc>\n",
+          "them inside, scores from %.4g to %.4g.</desc>\n",
           WIDTH, HEIGHT, s->count, s->inside, h.low, h.low + BINS * h.width);
   draw_axes(&h, to);
   draw_bars(&h, 0, "bar", to);
   draw_bars(&h, 1, "bar odd", to);
-  if (edge_matters(s) && h.low < 0 && h.low + BINS * h.width > 0)
+  double edge = show_edge(s->facts), x = across(&h, edge);
+  if (h.low < edge && h.low + BINS * h.width > edge)
     fprintf(
         to,
         "<line class=\"rule\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text class=\"note\" x=\"%.1f\" "
         "y=\"%d\" text-anchor=\"end\">outside &#8592;</text>\n",
-        across(&h, 0), across(&h, 0), TOP - 8, HEIGHT - BOTTOM, across(&h, 0) - 4, TOP - 4);
+        x, x, TOP - 8, HEIGHT - BOTTOM, x - 4, TOP - 4);
   fprintf(to,
           "<rect class=\"bar\" x=\"%d\" y=\"8\" width=\"12\" height=\"12\"/><text class=\"note\" x=\"%d\" "
           "y=\"18\">%s</text>\n",
@@ -208,7 +214,7 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   fputs("<td class=\"num more\">", to);
   if (!isnan(row->rank)) fprintf(to, "%.1f&nbsp;%%", 100 * row->rank);
   fputs("</td>", to);
-  if (edge_matters(s)) fprintf(to, "<td class=\"more\">%s</td>", row->score >= 0 ? "inside" : "outside");
+  if (edge_matters(s)) fprintf(to, "<td class=\"more\">%s</td>", row->outlier ? "outside" : "inside");
   fputs("</tr>\n", to);
 }
 
@@ -267,7 +273,8 @@ static void print_summary(const show_scores *s, FILE *to) {
             "<div class=\"sum\"><b>%zu</b> as strange as the strangest 1&nbsp;%% of the training rows</div>",
             stranger_than(s, show_hundredth(m)));
   if (edge_matters(s))
-    fprintf(to, "<div class=\"sum\"><b>%zu</b> outside the ball</div>", s->count - s->inside);
+    fprintf(to, "<div class=\"sum\"><b>%zu</b> %s</div>", s->count - s->inside,
+            has_threshold(s) ? "outliers by the model&#8217;s threshold" : "outside the ball");
   if (s->ranking != NULL)
     fprintf(to, "<div class=\"sum\"><b>%.3f</b> AUC, %zu labelled outliers</div>", s->ranking->auc,
             s->ranking->outliers);
@@ -284,7 +291,9 @@ static void print_model(const show_scores *s, FILE *to) {
             100 * m->nu, m->rows);
   else
     fprintf(to, "around all %" PRIu64 " training rows", m->rows);
-  fprintf(to, "%s.</p>\n", m->whiten != NULL ? ", distances in standardised or whitened columns" : "");
+  fprintf(to, "%s", m->whiten != NULL ? ", distances in standardised or whitened columns" : "");
+  if (has_threshold(s)) fprintf(to, ". Outliers are rows with a score below %.6g", m->threshold);
+  fputs(".</p>\n", to);
   fputs("<h2>The same again</h2>\n<pre class=\"formula\" tabindex=\"0\">", to);
   show_put_html(to, s->again);
   fputs("</pre>\n", to);

@@ -24,11 +24,13 @@ void show_score_script(const void *arg, FILE *script) {
     size_t k = (size_t)((scores[i] - low) / width);
     bins[labels != NULL && labels[i] != 0][k < BINS ? k : BINS - 1]++;
   }
-  if (histogram->edge)
-    fputs("set arrow from 0, graph 0 to 0, graph 1.03 nohead dt 2 lc rgb '#d9480f'\n"
-          "set label 'outside' at 0, graph 1.03 right offset -1,0\n"
-          "set label 'inside' at 0, graph 1.03 offset 1,0\n",
-          script);
+  double edge = histogram->edge;
+  if (!isnan(edge))
+    fprintf(script,
+            "set arrow from %.9g, graph 0 to %.9g, graph 1.03 nohead dt 2 lc rgb '#d9480f'\n"
+            "set label 'outside' at %.9g, graph 1.03 right offset -1,0\n"
+            "set label 'inside' at %.9g, graph 1.03 offset 1,0\n",
+            edge, edge, edge, edge);
   fprintf(script,
           "set xlabel 'score r^2 - |x-c|^2: the lower, the stranger'\nset ylabel 'rows (root scale)'\n"
           "set nonlinear y via sqrt(y) inverse y**2\nset ytics out\n"

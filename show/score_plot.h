@@ -2,7 +2,6 @@
 #ifndef SHOW_SCORE_PLOT_H
 #define SHOW_SCORE_PLOT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,7 +9,7 @@ typedef struct show_score_histogram {
   const double *scores;
   const double *labels; /* not 0: an outlier, drawn apart; NULL: none */
   size_t count;
-  bool edge; /* whether the edge of the ball, at 0, is drawn */
+  double edge; /* show_edge */
 } show_score_histogram;
 
 /* The script, for gnuplot. */

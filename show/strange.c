@@ -55,13 +55,19 @@ void show_strange_find(const cpb_model *model, cpb_view rows, const double *scor
   qsort(order, n, sizeof *order, stranger_first);
   for (size_t i = 0; i < count; i++) {
     strange[i] = (show_strange){
-        .row = order[i].row, .score = order[i].score, .rank = cpb_model_rank(model, order[i].score)};
+        .row = order[i].row,
+        .score = order[i].score,
+        .rank = cpb_model_rank(model, order[i].score),
+        .outlier = cpb_model_is_outlier(model, order[i].score),
+    };
     if (rows.data != NULL && o.center != NULL) find_reasons(model, &o, rows, &strange[i]);
   }
   free(order);
 }
 
-bool show_edge_matters(const cpb_model_options *model) { return model->nu <= 0.5; }
+double show_edge(const cpb_model_options *model) {
+  return model->nu <= 0.5 || model->threshold != 0 ? model->threshold : NAN;
+}
 
 double show_hundredth(const cpb_model_options *model) {
   return model->quantile_count > 100 ? model->quantiles[(model->quantile_count - 1) / 100] : NAN;

@@ -17,6 +17,7 @@ typedef struct show_reason {
 typedef struct show_strange {
   size_t row;         /* of the rows that were scored */
   double score, rank; /* rank: the share of the training rows that score no more */
+  bool outlier;       /* cpb_model_is_outlier */
   size_t reason_count;
   show_reason reasons[SHOW_REASONS]; /* the largest first */
 } show_strange;
@@ -27,9 +28,9 @@ typedef struct show_strange {
 void show_strange_find(const cpb_model *model, cpb_view rows, const double *scores, size_t n, size_t count,
                        show_strange *strange);
 
-/* Whether the ball itself says something. With a large nu it is small, and most rows are outside: only the order of the
- * scores counts. */
-bool show_edge_matters(const cpb_model_options *model);
+/* The score below which rows are outside, the model's threshold; NAN where it says nothing: without contamination a large nu
+ * makes a small ball, most rows are outside, and only the order of the scores counts. */
+double show_edge(const cpb_model_options *model);
 
 /* The score below which rows are as strange as the strangest hundredth of the training rows; NAN without quantiles. */
 double show_hundredth(const cpb_model_options *model);

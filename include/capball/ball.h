@@ -180,6 +180,7 @@ typedef struct cpb_model_options {
   const uint64_t *ball_rows; /* number of rows each ball was fitted to; NULL: unknown */
   const double *fill; /* d numbers that replaced NaN before the fit and should replace it before scoring
                          (cpb_reader_fill); scoring does not. NULL: none */
+  double threshold;   /* the score below which a row is an outlier; 0 (the default): outside the ball */
 } cpb_model_options;
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
@@ -210,7 +211,9 @@ typedef struct cpb_model_fit_options {
                    `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
                    (the default): one ball. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
-  const double *fill; /* d numbers for the model to store; NULL: none */
+  const double *fill;   /* d numbers for the model to store; NULL: none */
+  double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
+                           fraction of the rows (of their weight) scores less. 0 (the default): threshold 0 */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
 
@@ -229,7 +232,7 @@ typedef struct cpb_model_fit_report {
 CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
                                   cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside. For several balls the largest
+/** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside the ball. For several balls the largest
  *  of their scores.                                                                            T3 T11
  *  x       n rows of d, any dtype
  *  scores  n rows, 1 column, f32 or f64. EROW as in cpb_region_scores. Thread-safe. */
@@ -239,6 +242,9 @@ CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out
 /** The fraction of the training rows with this score or less: 0 is the most unusual, 1 the most typical.
  *  Linear between the quantiles; NaN without quantiles or for NaN. */
 CPB_API double cpb_model_rank(const cpb_model *model, double score);
+
+/** The verdict on a row with this score, the same in all faces: true if it is less than the threshold, or NaN. */
+CPB_API bool cpb_model_is_outlier(const cpb_model *model, double score);
 
 /** parts_j = (x-c)_j (W^T W (x-c))_j: the contribution of each column to |W(x-c)|^2, which lowers the score; none is
  *  negative without W or if W is diagonal. For several balls c is the nearest centre.
@@ -263,12 +269,12 @@ CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels
                                       cpb_ranking *ranking, cpb_error *error);
 
 /** The scale of the model's cap, hypot(|Wc|, r), and the cap itself: under the map y = S(W x) of that scale
- *  the rows inside are those with <p,y> >= b (T3, T6), which is a query for an index that supports only
+ *  the rows inside the ball are those with <p,y> >= b (T3, T6), which is a query for an index that supports only
  *  inner products. cap->p is the caller's, d+1 coordinates. EINVAL with a kernel or several balls. */
 CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
-/** The ball as an SQL condition: "(a-0.5)*(a-0.5) + .. <= 4", with the fewest digits that give the same doubles;
- *  several balls are joined by OR.
+/** The rows that are no outliers as an SQL condition: "(a-0.5)*(a-0.5) + .. <= 4", where 4 is r^2 - threshold, with the
+ *  fewest digits that give the same doubles; several balls are joined by OR.
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  *text is 0-terminated; free it with cpb_free. EINVAL with a kernel. */
 CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
@@ -276,7 +282,7 @@ CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *
 
 /** The content of a model file: JSON with keys "capball", "dim", "columns" (if columns have names), "balls" (if several),
  *  "method", "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
- *  "quantiles", "support", "checksum". Free *text with cpb_free. */
+ *  "quantiles", "threshold" (if not 0), "support", "checksum". Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit, into a new *model. Any defect gives EFORMAT with a message.

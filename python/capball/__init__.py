@@ -117,25 +117,28 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
 
 
 def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, standardize: bool = False,
-                   columns: Any = None, balls: int = 1, seed: int = 0, threads: int | None = None,
-                   progress: Progress | bool | None = None) -> BallModel:
+                   columns: Any = None, balls: int = 1, seed: int = 0, contamination: float | None = None,
+                   threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """The smallest ball around rows: min_c max_i |x_i-c|, with a proof of how small it is."""
     with bar("ball", progress) as told:
         return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, standardize=standardize,
-                             columns=names_of(x) if columns is None else columns, balls=balls, seed=seed, threads=threads,
-                             progress=told)
+                             columns=names_of(x) if columns is None else columns, balls=balls, seed=seed,
+                             contamination=contamination, threads=threads, progress=told)
 
 
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
          gamma: float | None = None, offset: float | None = None, degree: int | None = None, whiten: bool = False,
          ridge: float = 0.0, standardize: bool = False, columns: Any = None, weights: Any = None, balls: int = 1,
-         seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
+         seed: int = 0, contamination: float | None = None, threads: int | None = None,
+         progress: Progress | bool | None = None) -> BallModel:
     """A ball that may leave the share nu of the rows outside: min R^2 + 1/(nu n) sum max(0, |x_i-c|^2 - R^2).
 
     standardize  every column is divided by its standard deviation first
     whiten       distances are measured by the inverse of the covariance, to whose diagonal `ridge` of itself is added
     columns      names of the columns, for the model to keep; None: those of a table, where x is one
     balls        several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball
+    contamination  share of these rows that are outliers: the model's threshold is the largest score that at most this
+                 share of them scores less than, rows that tie at it are no outliers; None: the threshold is 0
 
     >>> import capball
     >>> model = capball.svdd([[0.0, 0.0], [4.0, 0.0], [2.0, 2.0], [2.0, 1.0], [9.0, 9.0]], nu=0.6)
@@ -144,7 +147,7 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     """
     with bar("svdd", progress) as told:
         return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, standardize,
-                             names_of(x) if columns is None else columns, balls, seed, threads, told)
+                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, told)
 
 
 def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,

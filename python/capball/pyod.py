@@ -34,9 +34,9 @@ def _checked(X: Any) -> np.ndarray:
 class Ball(BaseDetector):
     """SVDD with the recipe of docs/explanation/outliers.md: columns standardised and whitened, nu = 0.9.
 
-    nu is how many rows take part in the centre. PyOD cuts the scores by the contamination, so that only their order counts,
-    and that is best when outliers, which may lie together, are few among them. The other parameters are those of
-    capball.sklearn.BallDetector.
+    nu is how many rows take part in the centre. Outliers are the share `contamination` of the rows, so that only the order of
+    scores counts, and that is best when outliers, which may lie together, are few among them. The threshold is that of model_
+    and of capball.sklearn.BallDetector, as are the other parameters.
     """
 
     def __init__(self, contamination: float = 0.1, nu: float = 0.9, kernel: str = "linear",
@@ -58,11 +58,15 @@ class Ball(BaseDetector):
         columns = names_of(X)
         X = _checked(X)
         self._set_n_classes(y)
+        share = self.contamination if isinstance(self.contamination, (float, int)) else None  # or PyThresh's object
         self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), gamma=self.gamma, balls=self.balls,
-                                   seed=self.random_state, columns=columns,
+                                   seed=self.random_state, columns=columns, contamination=share,
                                    **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()
+        if share is not None:
+            self.threshold_ = -self.model_.threshold
+            self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
         return self
 
     def _rows(self, X: Any) -> np.ndarray:

@@ -241,14 +241,22 @@ class _Ball(BaseEstimator):
 
     model_: capball.BallModel
 
-    def _take(self, model: capball.BallModel) -> Any:
+    def _take(self, model: capball.BallModel, contamination: float | None = None) -> Any:
+        """Keeps a fitted model. Without a contamination the rows that its edge rests on are inside: it is known to its gap."""
+        if contamination is None:
+            model = model.with_threshold(-max(self.gap, _ROUNDING) * model.radius**2)
         self.model_ = model
         self.center_ = model.center
         self.radius_ = model.radius
         self.gap_ = model.gap
         self.support_ = model.support_rows
-        self.offset_ = -max(self.gap, _ROUNDING) * model.radius**2
+        self.offset_ = model.threshold
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "model_" in state:  # of capball 0.3 without a threshold
+            self.model_ = self.model_.with_threshold(self.offset_)
 
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
@@ -263,8 +271,9 @@ class _Ball(BaseEstimator):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """+1 inside, -1 outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        """+1 inside, -1 outside: the verdicts of model_, of which `capball score` has the same."""
+        scores = self.score_samples(X)
+        return self.model_.verdicts(scores)
 
     def ranks(self, X: Any) -> np.ndarray:
         """The share of the training rows that score no more: 0 is the strangest."""
@@ -312,8 +321,8 @@ class BallDetector(OutlierMixin, _Ball):
 
     Parameters
     ----------
-    contamination : share of the training rows that predict calls outliers, 0 < contamination <= 0.5; None: those outside
-        of the ball, for which nu is then the share.
+    contamination : share of the training rows that predict calls outliers, 0 < contamination <= 0.5, fewer where rows tie;
+        None: those outside of the ball, for which nu is then the share.
     nu : share of the rows that the centre rests on, 0 < nu <= 1. A large one puts rows in the best order: outliers are
         few among them.
     standardize, whiten, ridge : columns are divided by their standard deviation, and distances are measured by the
@@ -355,20 +364,11 @@ class BallDetector(OutlierMixin, _Ball):
             raise ValueError(f"contamination must be None or in (0, 0.5], got {self.contamination}")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
-        self._take(capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree,
-                                weights=weights, balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
-                                progress=bool(self.verbose), **detector_options(self.kernel, self.standardize, self.whiten, self.ridge)))
-        if self.contamination is not None:
-            self.offset_ = _quantile(self.model_.scores(X), weights, self.contamination)
-        return self
-
-
-def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:
-    """The score that this share of the rows is below."""
-    weights = np.ones(len(scores)) if weights is None else weights
-    order = np.argsort(scores)
-    below = np.cumsum(weights[order]) - weights[order]
-    return float(scores[order][np.searchsorted(below, share * weights.sum(), side="right") - 1])
+        model = capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree, weights=weights,
+                             balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
+                             contamination=self.contamination, progress=bool(self.verbose),
+                             **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
+        return self._take(model, self.contamination)
 
 
 class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -67,13 +67,15 @@ enum {
   FIT_COLUMNS,
   FIT_BALLS,
   FIT_SEED,
+  FIT_CONTAMINATION,
   FIT_THREADS,
   FIT_PROGRESS,
   FIT_ARGUMENTS
 };
-static const char *const fit_names[] = {"x",       "nu",     "gap",    "method",  "kernel",   "gamma",
-                                        "offset",  "degree", "whiten", "ridge",   "weights",  "standardize",
-                                        "columns", "balls",  "seed",   "threads", "progress", NULL};
+static const char *const fit_names[] = {
+    "x",       "nu",       "gap",     "method",      "kernel",  "gamma", "offset", "degree",
+    "whiten",  "ridge",    "weights", "standardize", "columns", "balls", "seed",   "contamination",
+    "threads", "progress", NULL};
 
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
@@ -88,7 +90,8 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_doubles(v[FIT_WEIGHTS], "weights", &rows, &arrays->weights) < 0 ||
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
       take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
-      face_uint64(v[FIT_SEED], "seed", &o->seed) < 0)
+      face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
+      face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0)
     return -1;
   o->method = (cpb_svdd_method)method;
   o->kernel.kind = (cpb_kernel_kind)kernel;
@@ -218,6 +221,36 @@ static PyObject *model_ranks(FACE_CALL) {
   return result;
 }
 
+static PyObject *model_verdicts(FACE_CALL) {
+  static const char *const names[] = {"scores", NULL};
+  PyObject *values[1];
+  size_t count = 0;
+  double *scores;
+  if (face_arguments("verdicts", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_doubles(values[0], "scores", &count, &scores) < 0) return NULL;
+  int64_t *verdicts = PyMem_Calloc(count + 1, sizeof *verdicts);
+  for (size_t i = 0; verdicts != NULL && i < count; i++)
+    verdicts[i] = cpb_model_is_outlier(held(self), scores[i]) ? -1 : 1;
+  PyObject *result = verdicts != NULL ? face_array(verdicts, CPB_I64, count) : PyErr_NoMemory();
+  PyMem_Free(verdicts);
+  PyMem_Free(scores);
+  return result;
+}
+
+static PyObject *model_with_threshold(FACE_CALL) {
+  static const char *const names[] = {"threshold", NULL};
+  PyObject *values[1];
+  cpb_model_options options;
+  cpb_model *model;
+  cpb_error error;
+  describe(held(self), &options);
+  if (face_arguments("with_threshold", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_double(values[0], "threshold", &options.threshold) < 0)
+    return NULL;
+  cpb_status status = cpb_model_new(&options, &model, &error);
+  return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
+}
+
 static PyObject *model_cap(PyObject *self, PyObject *unused) {
   (void)unused;
   size_t d = ((face_object *)self)->d;
@@ -290,6 +323,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "d") == 0) return PyLong_FromSize_t(o.d);
   if (strcmp(fact, "center") == 0) return face_doubles_or_none(o.center, o.d);
   if (strcmp(fact, "radius") == 0) return PyFloat_FromDouble(o.radius);
+  if (strcmp(fact, "threshold") == 0) return PyFloat_FromDouble(o.threshold);
   if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
   if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
   if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
@@ -318,6 +352,7 @@ static PyGetSetDef model_getset[] = {
     FACT("center", "c, in the unit of the data; None with a kernel"),
     FACT("radius", "r, not squared, in the unit of W(x-c)"),
     FACT("whiten", "W, or None for I"),
+    FACT("threshold", "the score below which a row is an outlier; 0 without contamination"),
     FACT("nu", "the share that may lie outside; 0 for the enclosing ball"),
     FACT("gap", "the relative gap between the bounds of the fit"),
     FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
@@ -343,7 +378,9 @@ static PyMethodDef model_methods[] = {
     FACE_METHOD("parts", model_parts,
                 "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
-    FACE_METHOD("to_sql", model_to_sql, "the ball as a condition on columns"),
+    FACE_METHOD("verdicts", model_verdicts, "-1 for scores below the threshold, outliers, and 1 for others"),
+    FACE_METHOD("with_threshold", model_with_threshold, "the same ball with another threshold"),
+    FACE_METHOD("to_sql", model_to_sql, "the rows that are no outliers as a condition on columns"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},
     FACE_JSON("model"),
     {NULL, NULL, 0, NULL}};

@@ -16,6 +16,8 @@ def test_conventions(rng):
     chance = detector.predict_proba(x)
     assert chance.shape == (200, 2) and ((0 <= chance) & (chance <= 1)).all()
     np.testing.assert_array_equal(detector.predict(x), detector.labels_)
+    np.testing.assert_array_equal(detector.model_.verdicts(detector.model_.scores(x)) == -1, detector.labels_ == 1)
+    assert detector.labels_.sum() == 10
     assert detector.get_params()["contamination"] == 0.05
 
 

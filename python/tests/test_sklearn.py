@@ -244,6 +244,25 @@ def test_contamination_is_the_share_of_outliers(rng):
         BallDetector(contamination=0.9).fit(x)
 
 
+def test_the_threshold_is_that_of_the_model(rng, tmp_path):
+    x = rng.integers(0, 3, size=(200, 2)).astype(float)  # many rows tie
+    for detector in (BallDetector(contamination=0.3), BallDetector(contamination=None, nu=0.2), EnclosingBall()):
+        verdicts = detector.fit(x).predict(x)
+        assert detector.offset_ == detector.model_.threshold
+        detector.model_.save(tmp_path / "model.json")
+        model = capball.BallModel.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(model.verdicts(model.scores(x)), verdicts)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).predict(x), verdicts)
+    older = pickle.loads(pickle.dumps(detector.model_.with_threshold(0)))
+    detector.__setstate__({**detector.__dict__, "model_": older, "offset_": -0.5})  # as of 0.3: the threshold beside the model
+    assert detector.model_.threshold == -0.5
+    model = capball.svdd(x, 0.9, contamination=0.1)
+    assert (model.verdicts(model.scores(x)) == -1).mean() <= 0.1 and capball.svdd(x, 0.9).threshold == 0
+    np.testing.assert_array_equal(model.verdicts([model.threshold, np.nextafter(model.threshold, -np.inf), np.nan]), [1, -1, -1])
+    with pytest.raises(ValueError, match="threshold must be finite, got inf"):
+        model.with_threshold(np.inf)
+
+
 def test_neighbours_check_their_metric_when_fitted(rng):
     with pytest.raises(ValueError, match="one of l2, euclidean, cosine, ip, got 'manhattan'"):
         Neighbors(metric="manhattan").fit(rng.normal(size=(9, 2)))

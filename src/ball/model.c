@@ -37,6 +37,8 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
     return cpb_fail_domain(error, "radius", o->radius, "radius must be > 0 and finite");
   if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in [0,1]");
   if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
+  if (!isfinite(o->threshold))
+    return cpb_fail_domain(error, "threshold", o->threshold, "threshold must be finite");
   bool beyond = isnan(o->lower_bound) && o->nu > 0; /* a square that no double holds */
   if (!beyond && !(o->lower_bound >= 0 && o->lower_bound < INFINITY))
     return cpb_fail_domain(error, "lower_bound", o->lower_bound, "lower_bound must be >= 0 and finite");
@@ -274,6 +276,32 @@ double cpb_model_rank(const cpb_model *model, double score) {
   return ((double)low + (score - q[low]) / (q[high] - q[low])) / (double)(count - 1);
 }
 
+bool cpb_model_is_outlier(const cpb_model *model, double score) {
+  return model != NULL && !(score >= model->options.threshold);
+}
+
+static double weight_of(const double *weights, size_t row) { return weights == NULL ? 1 : weights[row]; }
+
+cpb_status cpb_score_threshold(const double *scores, const double *weights, size_t n, double share,
+                               double *threshold, cpb_error *error) {
+  cpb_ranked *order = malloc((n + 1) * sizeof *order);
+  if (order == NULL) return cpb_fail_memory(error, "%zu scores", n);
+  cpb_twofold total = {0, 0}, below = {0, 0};
+  for (size_t i = 0; i < n; i++) {
+    order[i] = (cpb_ranked){scores[i], i};
+    cpb_twofold_add(&total, weight_of(weights, i));
+  }
+  cpb_ranked_sort(order, n);
+  double most =
+      share * cpb_twofold_value(total) * (1 + 0x1p-51); /* 0.29 of 100 rows are 29, and not 28.99.. */
+  for (size_t i = 0; i < n && cpb_twofold_value(below) <= most; i++) {
+    *threshold = order[i].key;
+    cpb_twofold_add(&below, weight_of(weights, order[i].id));
+  }
+  free(order);
+  return CPB_OK;
+}
+
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles) {
   cpb_sort_numbers(scores, n);
   for (size_t k = 0; k < count; k++) {
@@ -357,7 +385,7 @@ cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, 
       put_square(&s, o, region_of(o, k).c, columns, i);
     }
     cpb_text_format(&s, " <= ");
-    put_number(&s, o->radius * o->radius);
+    put_number(&s, o->radius * o->radius - o->threshold);
   }
   if (s.failure != CPB_JSON_WHOLE) {
     free(s.bytes);

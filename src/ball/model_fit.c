@@ -108,6 +108,8 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in (0,1]");
   if (!(o->gap >= 0 && o->gap < INFINITY))
     return cpb_fail_domain(error, "gap", o->gap, "gap must be a number >= 0");
+  if (!(o->contamination >= 0 && o->contamination <= 0.5))
+    return cpb_fail_domain(error, "contamination", o->contamination, "contamination must lie in (0,0.5]");
   if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "nu", "method, weights and kernel go with nu > 0");
   if (has_kernel(f) && sees_through_W(f))
@@ -269,7 +271,8 @@ static size_t model_quantiles(double *scores, size_t n, double *quantiles) {
   return count;
 }
 
-/* Quantiles of the scores of all rows, by one more pass; none where scores, which are squares, are no doubles. */
+/* Quantiles of the scores of all rows, and the threshold, by one more pass; none where scores, which are squares, are no
+ * doubles and no threshold was asked for. */
 static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error) {
   cpb_error why = {0};
   double quantiles[QUANTILES];
@@ -278,12 +281,17 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   cpb_status status =
       cpb_model_score_source(*model, f->rows.data != NULL ? &held : f->passes.source, &f->scores, &count,
                              CPB_EXEC_PART(f->passes.exec, SOLVED, 1), &why);
-  bool finite = f->o.weights == NULL; /* or the fit had refused them; of weight 0 they may be anything */
-  if (status == CPB_EROW && finite) return CPB_OK;
+  bool asked = f->o.contamination > 0,
+       finite = f->o.weights == NULL; /* or the fit had refused them; of weight 0 they may be anything */
+  if (status == CPB_EROW && finite && !asked) return CPB_OK;
   if (status != CPB_OK) return cpb_fail_again(error, &why);
   if (count != f->count)
     return cpb_fail(error, CPB_WHY_SOURCE_CHANGED, "rows", "the source had %zu rows, and then %zu", f->count,
                     count);
+  if (asked)
+    status = cpb_score_threshold(f->scores, f->o.weights, f->count, f->o.contamination, &f->model.threshold,
+                                 error);
+  if (status != CPB_OK) return status;
   f->model.quantiles = quantiles;
   f->model.quantile_count = model_quantiles(f->scores, f->count, quantiles);
   return make_model(f, model, error);

@@ -76,6 +76,7 @@ static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *erro
   cpb_json_put(l, "norm2", "f", o.norm2);
   cpb_status status = put_cap(l, model, &o, error);
   cpb_json_put(l, "quantiles", "V", o.quantiles, o.quantile_count);
+  if (o.threshold != 0) cpb_json_put(l, "threshold", "f", o.threshold);
   put_support(l, &o);
   return status;
 }
@@ -156,6 +157,7 @@ static void read_options(cpb_json_file *f, cpb_model_options *o) {
   o->center = cpb_json_numbers(f, root, "center", o->d, NULL);
   o->whiten = cpb_json_numbers(f, root, "whiten", o->d * o->d, NULL);
   o->quantiles = cpb_json_numbers(f, root, "quantiles", SIZE_MAX, &o->quantile_count);
+  if (cpb_json_get(root, "threshold") != NULL) o->threshold = cpb_json_number(f, root, "threshold");
   read_support(f, o);
   read_balls(f, o);
   o->fill = cpb_json_numbers(f, root, "fill", o->d, NULL);

@@ -79,10 +79,15 @@ cpb_status cpb_enclosing_ball_stream(cpb_source *source, const cpb_ball_options 
                                      const cpb_ball_out *out, cpb_ball_report *report, const cpb_exec *exec,
                                      cpb_error *error);
 
-/* ---- Quantiles of the scores of a model. ---- */
+/* ---- Quantiles of the scores of a model, and its threshold. ---- */
 
 /* `count` >= 2 quantiles of n >= 1 scores, equally spaced in rank, ascending; sorts the scores. */
 void cpb_score_quantiles(double *scores, size_t n, size_t count, double *quantiles);
+
+/* The largest of n >= 1 scores such that at most the fraction `share` < 1 of the rows, or of their weight, scores less.
+ * Rows with equal scores are on the same side of it. weights: NULL, all 1. */
+cpb_status cpb_score_threshold(const double *scores, const double *weights, size_t n, double share,
+                               double *threshold, cpb_error *error);
 
 /* ---- The states of both kinds. ---- */
 

@@ -129,7 +129,11 @@ static cpb_status why(const sql_object *o, const sql_arguments *in, sql_answer *
 }
 
 static cpb_status inside(const sql_object *o, const sql_arguments *in, sql_answer *out, cpb_error *error) {
-  if (o->model != NULL) return score(o, in, out, error);
+  if (o->model != NULL) {
+    cpb_status status = score(o, in, out, error);
+    out->number = cpb_model_is_outlier(o->model, out->number) ? -1 : 1;
+    return status;
+  }
   return cpb_region_scores(&o->region.region, in->x, cpb_rows_out(&out->number, CPB_F64, 1, 1), NULL, error);
 }
 

@@ -99,6 +99,9 @@ def test_scores_reasons_and_membership(table, rows):
     scores = [row[0] for row in table.execute("SELECT capball_score(?, x) FROM t", (text,))]
     assert scores == list(model.scores(rows.astype(float)))
     assert [row[0] for row in table.execute("SELECT capball_inside(?, x) FROM t", (text,))] == [s >= 0 for s in scores]
+    threshold = sorted(scores)[9]
+    inside = table.execute("SELECT capball_inside(?, x) FROM t", (model.with_threshold(threshold).to_json(),))
+    assert [row[0] for row in inside] == [s >= threshold for s in scores]
     parts = json.loads(one(table, "SELECT capball_why(?, x) FROM t WHERE row = 5", text))
     assert parts == list(model.parts(rows[5:6].astype(float))[0][0])
     assert math.fsum(parts) == pytest.approx(model.radius**2 - scores[5], rel=1e-12)

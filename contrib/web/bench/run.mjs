@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { createWasi } from '../npm/wasi.js';
 import { browserIsThere, openBrowser } from '../test/page.mjs';
 
-const { BUILD } = process.env, root = join(import.meta.dirname, '../..');
+const { BUILD } = process.env, root = join(import.meta.dirname, '../../..');
 const program = join(BUILD, 'web/native-times');
 execFileSync('cc', ['-O2', '-std=c17', '-I', join(root, 'include'), join(import.meta.dirname, 'native.c'), join(BUILD, 'libcapball.a'), '-lm', '-lz', '-lzstd', '-ldl', '-lpthread', '-o', program, ...hdf5()], { stdio: 'inherit' });
 function hdf5() {

@@ -284,7 +284,7 @@ export async function createCapball(module, { env = {} } = {}) {
     }
   }
 
-  const MODEL = ['nu', 'gap', 'method', 'whiten', 'ridge', 'standardize', 'balls', 'seed', 'weights'];
+  const MODEL = ['nu', 'gap', 'method', 'whiten', 'ridge', 'standardize', 'balls', 'seed', 'weights', 'contamination'];
   class BallModel extends Owned {
     constructor(made) {
       super(made.handle, wasm.model_free);
@@ -302,6 +302,13 @@ export async function createCapball(module, { env = {} } = {}) {
         const { rows: n } = shapeOf(rows, 'rows'), to = scratch.reserve(8 * n);
         succeed(wasm.model_scores(this.handle(), scratch.rows(rows, 'rows'), to));
         return copyOut(Float64Array, to, n);
+      });
+    }
+    verdicts(scores) {
+      return call(null, (scratch) => {
+        const to = scratch.reserve(scores.length);
+        wasm.model_verdicts(this.handle(), scratch.numbers(scores), scores.length, to);
+        return copyOut(Int8Array, to, scores.length);
       });
     }
     strangest(rows, count = 20, scores = this.scores(rows)) {

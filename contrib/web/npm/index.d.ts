@@ -145,19 +145,24 @@ export interface Strange {
   score: number;
   /** The fraction of the training rows that score no more. */
   rank: number | null;
+  /** Whether the score is less than the model's threshold. */
+  outlier: boolean;
   /** The columns that lower the score most. */
   reasons: { column: number; name: string; value: number; center: number; share: number }[];
 }
 
-/** A ball learned from rows: score = r^2 - |W(x-c)|^2, >= 0 is inside. */
+/** A ball learned from rows: score = r^2 - |W(x-c)|^2, >= 0 is inside. `contamination`, in (0, 0.5], is the fraction of
+ *  these rows that score less than the model's threshold; without it the threshold is 0. */
 export class BallModel {
   private constructor();
-  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; balls?: number; seed?: number; weights?: ArrayLike<number> } & Stoppable): BallModel;
+  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; balls?: number; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
   static parse(text: string, name?: string): BallModel;
   readonly method: string;
   readonly d: number;
   readonly center: number[] | null;
   readonly radius: number;
+  /** The score below which a row is an outlier. */
+  readonly threshold: number;
   readonly nu: number;
   readonly gap: number;
   readonly converged: boolean;
@@ -166,6 +171,8 @@ export class BallModel {
   readonly whiten: number[] | null;
   readonly columns: string[] | null;
   scores(rows: RowsLike): Float64Array;
+  /** For each score -1, an outlier, or 1. */
+  verdicts(scores: ArrayLike<number>): Int8Array;
   /** The rows with the lowest scores, lowest first. */
   strangest(rows: RowsLike, count?: number, scores?: Float64Array): Strange[];
   /** The content of the model file, that of `capball ball`. */

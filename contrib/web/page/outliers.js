@@ -61,7 +61,7 @@ export function createOutliers(jobs, printable) {
   }
   const nameOf = (row) => result.ids?.[row] ?? String(row);
   function show() {
-    const { scores, strange, radius, gap, two } = result, outside = scores.reduce((count, score) => count + (score < 0 ? 1 : 0), 0);
+    const { scores, labels, strange, radius, gap, two } = result, outside = labels.reduce((count, label) => count + (label < 0 ? 1 : 0), 0);
     byId('ball').textContent = `${outside.toLocaleString('en')} of ${scores.length.toLocaleString('en')} rows are outside (${percent(outside / scores.length)}); radius ${short(radius)}${byId('standardize').checked ? ' standard deviations' : ''}, within ${gap.toExponential(1).replace('-', '−')} of the best possible.`;
     byId('strange').tBodies[0].replaceChildren(...strange.map(({ row, score, reasons }) => element('tr', {},
       element('th', { scope: 'row' }, printable(nameOf(row))), element('td', { class: 'num' }, short(score, 4)),
@@ -74,7 +74,7 @@ export function createOutliers(jobs, printable) {
 
   function draw() {
     if (result === null) return;
-    const surface = fitCanvas(byId('scatter')), { context, side } = surface, c = colours(), { points, scores } = result, pad = 34;
+    const surface = fitCanvas(byId('scatter')), { context, side } = surface, c = colours(), { points, labels } = result, pad = 34;
     const ranges = [0, 1].map((axis) => {
       let low = Infinity, high = -Infinity;
       for (let i = axis; i < points.data.length; i += 2) [low, high] = [Math.min(low, points.data[i]), Math.max(high, points.data[i])];
@@ -87,7 +87,7 @@ export function createOutliers(jobs, printable) {
     points.rows.forEach((row, i) => {
       px[i] = x(points.data[2 * i]);
       py[i] = y(points.data[2 * i + 1]);
-      kind[i] = scores[row] < 0 ? 1 : 0;
+      kind[i] = labels[row] < 0 ? 1 : 0;
     });
     if (result.two) drawBall(context, c, x, y);
     drawPoints(surface, { x: px, y: py, kind }, [{ colour: c.soft, alpha: 0.55 }, { colour: c.hit, alpha: 0.95 }], pointSize(count));
@@ -131,7 +131,7 @@ export function createOutliers(jobs, printable) {
   for (const id of ['nu', 'standardize', 'whiten', 'columns', 'across', 'up']) byId(id).addEventListener('input', soon);
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   byId('download-scores').addEventListener('click', () => {
-    const lines = Array.from(result.scores, (score, i) => `${quoted(nameOf(i))},${score},${score >= 0 ? 1 : -1}`);
+    const lines = Array.from(result.scores, (score, i) => `${quoted(nameOf(i))},${score},${result.labels[i]}`);
     download('scores.csv', `row,score,inside\n${lines.join('\n')}\n`, 'text/csv');
   });
   byId('download-model').addEventListener('click', () => download('model.json', result.model, 'application/json'));

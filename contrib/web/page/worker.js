@@ -22,10 +22,10 @@ const work = {
   },
   outliers({ columns, nu, standardize, whiten }) {
     const chosen = select(columns), model = capball.BallModel.fit(chosen, { nu, standardize, ...(whiten ? { whiten, ridge: standardize ? 0.1 : 0.01 } : {}) });
-    const scores = model.scores(chosen), strange = model.strangest(chosen, 15, scores);
+    const scores = model.scores(chosen), labels = model.verdicts(scores), strange = model.strangest(chosen, 15, scores);
     const name = (column) => nameOf(columns === null ? column : columns[column]);
     for (const one of strange) for (const reason of one.reasons) reason.name = name(reason.column);
-    const result = { scores, strange, radius: model.radius, center: model.center, whiten: model.whiten, gap: model.gap, support: model.support,
+    const result = { scores, labels, strange, radius: model.radius, center: model.center, whiten: model.whiten, gap: model.gap, support: model.support,
       points: points(columns ?? [0, Math.min(1, rows.cols - 1)]), ids: rows.ids, model: model.toFile() };
     model.free();
     return result;

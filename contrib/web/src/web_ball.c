@@ -89,6 +89,7 @@ WEB(model_fit) cpb_model *web_model_fit(const web_rows *rows, const char *text) 
   web_get_flag(&o, "standardize", &fit.standardize);
   web_get_count(&o, "balls", &fit.balls);
   web_get_seed(&o, "seed", &fit.seed);
+  web_get_number(&o, "contamination", &fit.contamination);
   web_get_vector(&o, "weights", rows->view.rows, &fit.weights);
   if (fit.weights != NULL) fit.weight_count = rows->view.rows;
   cpb_source source = web_source(rows);
@@ -118,18 +119,24 @@ WEB(model_json) char *web_model_json(const cpb_model *model) {
   cpb_model_options o = {.size = sizeof o};
   cpb_model_describe(model, &o);
   size_t numbers = o.center == NULL ? 0 : o.d;
-  return web_text(CPB_OK,
-                  web_new("{s:s, s:I, s:V, s:f, s:f, s:f, s:b, s:I, s:I, s:V, s:o}", "method",
-                          cpb_model_method_name(o.method), "d", (uint64_t)o.d, "center", o.center, numbers,
-                          "radius", o.radius, "nu", o.nu, "gap", o.gap, "converged", (int)o.converged, "rows",
-                          (uint64_t)o.rows, "support", (uint64_t)o.support, "whiten", o.whiten,
-                          o.whiten == NULL ? 0 : o.d * o.d, "columns", web_names(o.columns, o.d)));
+  return web_text(CPB_OK, web_new("{s:s, s:I, s:V, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:V, s:o}", "method",
+                                  cpb_model_method_name(o.method), "d", (uint64_t)o.d, "center", o.center,
+                                  numbers, "radius", o.radius, "threshold", o.threshold, "nu", o.nu, "gap",
+                                  o.gap, "converged", (int)o.converged, "rows", (uint64_t)o.rows, "support",
+                                  (uint64_t)o.support, "whiten", o.whiten, o.whiten == NULL ? 0 : o.d * o.d,
+                                  "columns", web_names(o.columns, o.d)));
 }
 
 WEB(model_scores) int web_model_scores(const cpb_model *model, const web_rows *x, double *scores) {
   cpb_out out = cpb_rows_out(scores, CPB_F64, x->view.rows, 1);
   cpb_status status = cpb_model_scores(model, x->view, out, web_exec(), &web_error);
   return status == CPB_OK ? 0 : status == CPB_EROW ? 1 : -1;
+}
+
+/* verdicts: -1 for an outlier, 1 for others */
+WEB(model_verdicts)
+void web_model_verdicts(const cpb_model *model, const double *scores, size_t count, int8_t *verdicts) {
+  for (size_t i = 0; i < count; i++) verdicts[i] = cpb_model_is_outlier(model, scores[i]) ? -1 : 1;
 }
 
 static cpb_text *reasons_of(const cpb_model_options *model, const show_strange *strange) {
@@ -154,9 +161,10 @@ char *web_model_strangest(const cpb_model *model, const web_rows *x, const doubl
   cpb_text *list = web_new("[]");
   if (strange != NULL) show_strange_find(model, x->view, scores, x->view.rows, count, strange);
   for (size_t i = 0; strange != NULL && i < count; i++)
-    list = cpb_json_append(list, web_new("{s:I, s:f, s:o, s:o}", "row", (uint64_t)strange[i].row, "score",
-                                         strange[i].score, "rank", web_real(strange[i].rank), "reasons",
-                                         reasons_of(&o, &strange[i])));
+    list =
+        cpb_json_append(list, web_new("{s:I, s:f, s:o, s:b, s:o}", "row", (uint64_t)strange[i].row, "score",
+                                      strange[i].score, "rank", web_real(strange[i].rank), "outlier",
+                                      (int)strange[i].outlier, "reasons", reasons_of(&o, &strange[i])));
   free(strange);
   return web_text(strange == NULL ? cpb_fail_memory(&web_error, "%zu rows", count) : CPB_OK, list);
 }

@@ -6,6 +6,7 @@
 #include "capball/advanced/abid.h"
 #include "capball/advanced/fitting.h"
 #include "capball/transform.h"
+#include "engine/transform_json.h"
 #include "show/commands.h"
 #include "base/fail.h"
 #include "files/json_file.h"

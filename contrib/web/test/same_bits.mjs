@@ -12,7 +12,7 @@ const sameBits = (ours, theirs) => {
   assert.equal(bits(ours), bits(theirs));
 };
 
-const golden = join(import.meta.dirname, '../../tests/golden');
+const golden = join(import.meta.dirname, '../../../tests/golden');
 const readable = (name) => {
   try {
     native.capball('convert', join(golden, name), '-d', 'f64', '-o', 'golden.npy');
@@ -77,13 +77,15 @@ export async function sameBitsTests(capball) {
     });
   });
 
-  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }]])
-    await test(`a ball ${words.join(' ')}: model file, scores`, () => {
+  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }], [['--nu', '0.9', '--contamination', '0.05'], { nu: 0.9, contamination: 0.05 }]])
+    await test(`a ball ${words.join(' ')}: model file, scores, verdicts`, () => {
       native.capball('ball', 'base.fvecs', ...words, '-o', 'model.json');
       native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'scores.npy');
       const model = BallModel.fit(base, options);
       assert.equal(model.toFile(), native.text('model.json'));
       sameBits(model.scores(base), native.readNpy('scores.npy'));
+      native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'verdicts.npy', '--predict');
+      assert.deepEqual([...model.verdicts(model.scores(base))], [...native.readNpy('verdicts.npy')]);
       assert.equal(BallModel.parse(model.toFile()).toFile(), model.toFile());
     });
   await test('enclosing ball and SVDD have the centre of the models', () => {
