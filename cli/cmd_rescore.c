@@ -34,12 +34,14 @@ typedef struct rescoring {
 static bool is_whole(const rescoring *r) { return r->C == r->embedded.source.rows; }
 
 /* Unless all rows are examined, the result depends on the engine, and the output says so. */
-static bool is_looked_at(const rescoring *r) { return r->job->options.certificates != NULL || is_whole(r); }
+static bool all_rows_examined(const rescoring *r) {
+  return r->job->options.certificates != NULL || is_whole(r);
+}
 
 /* What an answer depends on, as a JSON name: the engine, the rows, or nothing. */
 static const char *condition(const rescoring *r, const char *certain, const char *if_rows,
                              const char *if_best) {
-  return !is_looked_at(r) ? if_best : r->checked ? certain : if_rows;
+  return !all_rows_examined(r) ? if_best : r->checked ? certain : if_rows;
 }
 
 static int write_outputs(const rescoring *r) {
@@ -103,7 +105,7 @@ static void tell_needed(const rescoring *r, size_t proven, uint64_t needed, cons
 static void tell_proof(const rescoring *r, size_t proven, uint64_t needed) {
   const char *embedded = r->embedded.info.path, *map = r->job->options.map;
   char word[512];
-  if (!is_looked_at(r))
+  if (!all_rows_examined(r))
     cli_say(r->job, "%zu of %zu queries exact if %s has the engine's true top %zu for these queries%s%s%s%s",
             proven, r->n, cli_name(r->ids.info.path), r->C, r->checked ? "" : ", and ",
             r->checked ? "" : embedded, r->checked ? "" : " the rows of ", r->checked ? "" : map);
@@ -361,7 +363,7 @@ static cpb_status rescore_rows(rescoring *r, const cpb_store *store, cpb_source 
 /* Whether the rows are hashed: if all of them are read anyway, or if that costs no more than reading the candidates. */
 static bool is_hashed(const rescoring *r) {
   bool held = !r->embedded.info.random_access, cheap = held || r->n * r->C >= r->embedded.source.rows;
-  return r->seal.found && (is_looked_at(r) || cheap);
+  return r->seal.found && (all_rows_examined(r) || cheap);
 }
 
 /* Uses the precision of the seal while the rows are hashed in the same pass, or afterwards, so that concurrent changes

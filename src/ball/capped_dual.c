@@ -86,8 +86,8 @@ typedef struct solver {
   best_filling now;
   double moved; /* |point - the previous point|, to bracket the edge */
   double last_edge;
-  double unit_error; /* of one sum over the rows, relative to its size */
-  double doubt;      /* bound of what rounding can have added to the value of a column */
+  double unit_error;     /* of one sum over the rows, relative to its size */
+  double rounding_bound; /* bound of what rounding can have added to the value of a column */
 } solver;
 
 static inline double capped_cap(const solver *s, size_t i) {
@@ -347,7 +347,7 @@ static decided decide(const solver *s) {
   return (decided){low * low, (edge + slack) * (edge + slack), slack};
 }
 
-static bool in_question(const solver *s, decided known, size_t i) {
+static bool is_undecided(const solver *s, decided known, size_t i) {
   return (s->score[i] >= known.inside) &
          (s->score[i] <= known.outside); /* no branch: it would be unpredictable */
 }
@@ -390,7 +390,7 @@ static void capped_leave_decided(solver *s, const double *point) {
   size_t count = 0, at = 0;
   cpb_memory memory = {0};
   decided known = decide(s);
-  for (size_t i = 0; i < s->n; i++) count += in_question(s, known, i);
+  for (size_t i = 0; i < s->n; i++) count += is_undecided(s, known, i);
   if (count == 0 || count > s->n / 2) return;
   double *copies = cpb_memory_take(&memory, count * s->d, sizeof *copies);
   double *caps = s->dual->caps != NULL ? cpb_memory_take(&memory, count, sizeof *caps) : NULL;
@@ -402,7 +402,7 @@ static void capped_leave_decided(solver *s, const double *point) {
   }
   full_sum sum = {sums, sums + s->d, sums + 2 * s->d, s->full.column, {s->full.squares, 0}, 0};
   for (size_t i = 0; i < s->n; i++) {
-    if (!in_question(s, known, i)) {
+    if (!is_undecided(s, known, i)) {
       if (s->score[i] > known.outside) keep_full_row(s, &sum, i);
       continue;
     }
@@ -542,7 +542,7 @@ static void change_column(solver *s, const margin_rows *margin, double hull_heig
   to->q = cpb_twofold_value(height);
   double error = fabs(cpb_twofold_value(sum)) * to->q +
                  DBL_EPSILON * (changed + 4 * (double)s->hull.count) * (size + to->q);
-  to->size = s->doubt / (2 * s->unit_error) + size + error / s->unit_error;
+  to->size = s->rounding_bound / (2 * s->unit_error) + size + error / s->unit_error;
 }
 
 static cpb_status write_rows(const solver *s, margin_rows *margin, filling *made) {
@@ -602,13 +602,13 @@ static cpb_status enter(solver *s, filling made, hull_column column, bool *bette
   }
   made.tag = s->filling_tag++;
   s->fillings[s->filling_count++] = made;
-  s->doubt = fmax(s->doubt, 2 * s->unit_error * column.size);
+  s->rounding_bound = fmax(s->rounding_bound, 2 * s->unit_error * column.size);
   bool improved;
   cpb_status status = cpb_hull_enter(&s->hull, column.p, column.q, made.tag, &improved);
   *better |= improved;
-  dual->lower =
-      fmax(dual->lower,
-           !dual->squares ? s->hull.value : cpb_hull_proven(&s->hull, s->doubt, s->unit_error, dual->x.rows));
+  dual->lower = fmax(dual->lower, !dual->squares ? s->hull.value
+                                                 : cpb_hull_proven(&s->hull, s->rounding_bound, s->unit_error,
+                                                                   dual->x.rows));
   forget_unused(s);
   return status;
 }

@@ -82,7 +82,7 @@ typedef struct fitting {
   cpb_passes passes;
   const cpb_exec *exec; /* of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
-  cpb_kept_source kept; /* what is read instead while they stream */
+  cpb_cached_source kept; /* what is read instead while they stream */
   cpb_memory memory;
   void *held;         /* memory of the rows */
   double *W, *center; /* NULL without whitening; in the unit of the data */
@@ -93,7 +93,7 @@ typedef struct fitting {
   cpb_model_fit_report report;
 } fitting;
 
-static bool sees_through_W(const fitting *f) { return f->o.whiten || f->o.standardize; }
+static bool is_whitened(const fitting *f) { return f->o.whiten || f->o.standardize; }
 
 static bool has_kernel(const fitting *f) { return f->o.kernel.kind != CPB_KERNEL_LINEAR; }
 
@@ -112,7 +112,7 @@ static cpb_status check(const fitting *f, cpb_error *error) {
     return cpb_fail_domain(error, "contamination", o->contamination, "contamination must lie in (0,0.5]");
   if (o->nu == 0 && (o->method != CPB_SVDD_EXACT || has_kernel(f) || o->weights != NULL))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "nu", "method, weights and kernel go with nu > 0");
-  if (has_kernel(f) && sees_through_W(f))
+  if (has_kernel(f) && is_whitened(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
   if (several(f) && has_kernel(f))
@@ -221,7 +221,7 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
   cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
   cpb_source source = cpb_source_from_view(within);
   cpb_passes passes;
-  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within};
+  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within};
   cpb_status status = cpb_group_residuals(f->rows, &f->o, group, residuals, error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
   if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
@@ -318,8 +318,8 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
     return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
-  cpb_whitening_wish wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
-  if (status == CPB_OK && sees_through_W(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
+  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
+  if (status == CPB_OK && is_whitened(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
   if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, CPB_EXEC_PART(f->exec, HELD, HELD), error);
   return status;
 }
@@ -339,10 +339,10 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
 static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   const cpb_source *source = f->passes.source;
   bool stream =
-      f->o.nu == 0 && !sees_through_W(f) && !several(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
+      f->o.nu == 0 && !is_whitened(f) && !several(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
-  if (stream) cpb_kept_source_init(&f->kept, f->passes.source);
+  if (stream) cpb_cached_source_init(&f->kept, f->passes.source);
   if (stream) f->passes.source = &f->kept.source;
   cpb_status status = stream ? CPB_OK : hold_rows(f, error);
   if (status == CPB_OK) status = fit_ball(f, stream, error);
@@ -360,14 +360,14 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   cpb_model_options_init(&f.model, sizeof f.model);
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
   if (status == CPB_OK) status = check(&f, error);
-  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, sees_through_W(&f) ? 2 : 1, exec, error);
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, is_whitened(&f) ? 2 : 1, exec, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
   f.model.columns = f.o.columns != NULL ? f.o.columns : rows->names;
   f.center = cpb_memory_zeros(&f.memory, rows->cols, sizeof *f.center);
   status = f.center == NULL ? no_memory(&f, error) : fit(&f, model, error);
-  cpb_kept_source_free(&f.kept);
+  cpb_cached_source_free(&f.kept);
   free(f.held);
   free(f.W);
   free(f.scores);

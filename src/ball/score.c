@@ -68,7 +68,7 @@ static int score_row(const score_job *job, size_t row, const double *known, doub
 static void store_score(score_job *job, size_t row, const double *known) {
   double score;
   int fault = score_row(job, row, known, &score);
-  cpb_first_fault_meet(&job->fault, row, fault);
+  cpb_record_fault(&job->fault, row, fault);
   if (job->scores.dtype == CPB_F32 && score < 0 && (float)score == 0)
     score = -(double)FLT_TRUE_MIN; /* keeps its sign */
   cpb_out_set(job->scores, row, 0, fault != 0 ? NAN : score);

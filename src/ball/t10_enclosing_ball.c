@@ -139,9 +139,9 @@ static void offer(far_row *heap, size_t *count, size_t room, far_row row) {
   }
 }
 
-static void meet_unusable(read_job *job, size_t row) {
+static void record_bad_row(read_job *job, size_t row) {
   int fault = cpb_row_fault(job->rounds->loops, job->x, row);
-  cpb_first_fault_meet(&job->fault, row, fault);
+  cpb_record_fault(&job->fault, row, fault);
   if (fault == 0) atomic_store(&job->out_of_range, true);
 }
 
@@ -163,7 +163,7 @@ static void read_block(void *argument, size_t block, size_t first, size_t count)
   double dist2[BLOCK_ROWS], largest = 0, cut = atomic_load_explicit(&job->cut, memory_order_relaxed);
   cpb_dist2_of_rows(loops, job->x, job->rounds->exponent, first, count, job->rounds->center, dist2);
   for (size_t i = 0; (i += loops->first_above(dist2 + i, count - i, fmin(largest, cut))) < count; i++) {
-    if (!(dist2[i] < INFINITY)) meet_unusable(job, first + i);
+    if (!(dist2[i] < INFINITY)) record_bad_row(job, first + i);
     if (dist2[i] > largest) largest = dist2[i];
     if (dist2[i] > cut && dist2[i] < INFINITY)
       offer(heap, held, job->most, (far_row){dist2[i], cpb_row_id(job->ids, first + i), first + i});

@@ -102,7 +102,7 @@ static void mean_block(void *argument, size_t block, size_t first, size_t count)
     cpb_add_row(job->loops, job->x, row, weight, job->first, sum);
     if (dist2[row - first] > largest) largest = dist2[row - first];
     if (dist2[row - first] < INFINITY) continue;
-    cpb_first_fault_meet(&job->fault, row, cpb_row_fault(job->loops, job->x, row));
+    cpb_record_fault(&job->fault, row, cpb_row_fault(job->loops, job->x, row));
     largest = INFINITY;
   }
   job->largest2[block] = largest;

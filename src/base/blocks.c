@@ -3,7 +3,7 @@
 #include "base/fail.h"
 #include "base/tell.h"
 
-void cpb_first_fault_meet(cpb_first_fault *first, size_t row, int fault) {
+void cpb_record_fault(cpb_first_fault *first, size_t row, int fault) {
   if (fault != 0) cpb_report_largest(&first->key, ~((uint64_t)row * 8 + (uint64_t)fault));
 }
 
@@ -60,7 +60,7 @@ static void run_rows(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   row_run *run = arg;
   for (size_t row = first; row < first + count; row++)
-    cpb_first_fault_meet(&run->fault, row, run->task(run->job, row));
+    cpb_record_fault(&run->fault, row, run->task(run->job, row));
 }
 
 cpb_status cpb_rows_run(size_t rows, size_t elements_per_row, int (*task)(void *job, size_t row), void *job,

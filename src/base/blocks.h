@@ -26,7 +26,7 @@ typedef struct cpb_first_fault {
 /* Reports one fault that was found without blocks. */
 cpb_status cpb_fault_report(size_t row, int fault, const char *argument, cpb_error *error);
 /* fault: a cpb_fault; 0, none, is ignored */
-void cpb_first_fault_meet(cpb_first_fault *first, size_t row, int fault);
+void cpb_record_fault(cpb_first_fault *first, size_t row, int fault);
 
 /* CPB_OK without a fault, else EROW and the message "x row 17 holds NaN", name = "x". */
 cpb_status cpb_first_fault_report(const cpb_first_fault *first, const char *name, cpb_error *error);

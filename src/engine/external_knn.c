@@ -25,7 +25,7 @@ typedef struct asking {
   const cpb_external *index;
   size_t k;
   double r, norm, row_error, score_error;
-  cpb_question_point point;
+  cpb_query_image point;
   double *x, *p, *row; /* d, d+1, d+1 */
   size_t room;         /* capacity for candidates */
   uint64_t *ids;
@@ -47,10 +47,10 @@ static cpb_status begin(asking *a, cpb_view queries, size_t row, cpb_error *erro
   cpb_cap cap = {.p = a->p};
   cpb_status status = cpb_check_finite_row(queries, row, "queries", error);
   if (status == CPB_OK) status = cpb_query_norms(a->map, query, &a->norm, NULL, error);
-  if (status == CPB_OK) status = cpb_question_embed(a->map, query, &a->point, error);
+  if (status == CPB_OK) status = cpb_query_embed(a->map, query, &a->point, error);
   if (status != CPB_OK) return status;
   cpb_row_widen(query, 0, a->x);
-  return cpb_question_ask(a->map, a->x, a->r, &cap, error);
+  return cpb_query_cap(a->map, a->x, a->r, &cap, error);
 }
 
 /* Queries for `count` rows and sorts those found by distance; *lowest is the lowest score. */
@@ -70,7 +70,7 @@ static cpb_status ask(asking *a, size_t count, size_t *found, double *lowest, cp
                       (unsigned long long)a->ids[i], (unsigned long long)index->rows);
     status = index->row(index->self, a->ids[i], a->row, error);
     if (status != CPB_OK) return status;
-    a->candidates[i] = (cpb_hit){a->ids[i], cpb_question_distance(&a->point, a->row)};
+    a->candidates[i] = (cpb_hit){a->ids[i], cpb_query_image_distance(&a->point, a->row)};
     if (isnan(a->candidates[i].value) || isnan(a->scores[i]))
       return cpb_fail(error, CPB_WHY_INDEX_ROW, "index", "row %llu of the index is not a point of the sphere",
                       (unsigned long long)a->ids[i]);

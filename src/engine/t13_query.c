@@ -13,7 +13,7 @@
 #include "sphere/map_object.h"
 #include "sphere/embedded_distance.h"
 
-cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error) {
+cpb_status cpb_query_cap(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error) {
   size_t d = cap->d = map->options.d;
   cpb_region ball = {.kind = CPB_BALL, .d = d, .c = (double *)(uintptr_t)x, .r = r, .W = map->metric};
   if (r > 0) return cpb_map_cap(map, &ball, cap, error);
@@ -40,13 +40,13 @@ static cpb_status answer_row(const caps_job *job, size_t row, double *memory, cp
   cpb_status status = cpb_check_finite_row(job->queries, row, "queries", error);
   if (status == CPB_OK) {
     cpb_row_widen(job->queries, row, x);
-    status = cpb_question_ask(job->map, x, r, &cap, error);
+    status = cpb_query_cap(job->map, x, r, &cap, error);
   }
   if (status == CPB_OK)
     for (size_t offset = 0; offset <= d; offset += CPB_CHUNK)
       cpb_row_store(loops, job->p, row, offset, cpb_chunk_count(d + 1, offset), cap.p + offset);
   else
-    cpb_row_spoil(job->p, row);
+    cpb_row_fill_nan(job->p, row);
   if (job->b != NULL) job->b[row] = cap.b;
   if (job->sigma != NULL) job->sigma[row] = cap.sigma;
   if (status != CPB_EINVAL || error == NULL) return status;
@@ -140,11 +140,11 @@ cpb_status cpb_query_distances(const cpb_map *map, cpb_view query, cpb_view rows
   if (status != CPB_OK) return status;
   double *memory = malloc(2 * (d + 1) * sizeof *memory);
   if (memory == NULL) return cpb_fail_memory(error, "a row of %zu columns", d + 1);
-  cpb_question_point point = {.image = memory};
-  status = cpb_question_embed(map, query, &point, error);
+  cpb_query_image point = {.image = memory};
+  status = cpb_query_embed(map, query, &point, error);
   for (size_t i = 0; i < rows.rows && status == CPB_OK; i++) {
     cpb_row_widen(rows, i, memory + d + 1);
-    distances[i] = cpb_question_distance(&point, memory + d + 1);
+    distances[i] = cpb_query_image_distance(&point, memory + d + 1);
     if (isnan(distances[i]))
       status = cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "rows", i, "is not a point of the sphere");
   }

@@ -5,7 +5,7 @@
 #include "capball/query.h"
 
 /* p(q,r), b and sigma of one query; x: d doubles, finite, cap->p: d+1 doubles. */
-cpb_status cpb_question_ask(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error);
+cpb_status cpb_query_cap(const cpb_map *map, const double *x, double r, cpb_cap *cap, cpb_error *error);
 
 /** norms[i] = |W(q_i-m)|, called `norm` below. EROW: a row with NaN or inf. */
 cpb_status cpb_query_norms(const cpb_map *map, cpb_view queries, double *norms, const cpb_exec *exec,

@@ -206,7 +206,7 @@ static int apply_row(void *arg, size_t row) {
                   : cpb_ruler_length(&a->metric, row, &length);
   if (fault == 0) fault = image_of(a->transform, a->role, length, &y);
   if (fault == 0 && !store_row(a, row, &y)) fault = CPB_FAULT_RANGE;
-  if (fault != 0) cpb_row_spoil(a->y, row);
+  if (fault != 0) cpb_row_fill_nan(a->y, row);
   return fault;
 }
 
@@ -265,7 +265,7 @@ static int bring_back(void *arg, size_t row) {
     if (!cpb_chunk_fits(buffer, count, limit)) fault = CPB_FAULT_RANGE;
     cpb_row_store(loops, a->y, row, offset, count, buffer);
   }
-  if (fault != 0) cpb_row_spoil(a->y, row);
+  if (fault != 0) cpb_row_fill_nan(a->y, row);
   return fault;
 }
 

@@ -199,19 +199,19 @@ typedef struct hdf5_state {
 static const char *or_default(const char *set) { return set == NULL ? DEFAULT_SET : set; }
 
 /* The automatic printing of errors, turned off and restored. */
-typedef struct hush {
+typedef struct silenced_errors {
   H5E_auto2_t function;
   void *data;
-} hush;
+} silenced_errors;
 
-static hush hush_begin(void) {
-  hush saved = {NULL, NULL};
+static silenced_errors silence_errors(void) {
+  silenced_errors saved = {NULL, NULL};
   cpb_h5()->H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
   cpb_h5()->H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return saved;
 }
 
-static void hush_end(hush saved) {
+static void end_silence(silenced_errors saved) {
   cpb_h5()->H5Eclear2(H5E_DEFAULT);
   cpb_h5()->H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
@@ -235,10 +235,10 @@ static bool state_close(hdf5_state *state) {
 
 static void state_free(hdf5_state *state) {
   if (state == NULL) return;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   state_close(state);
   release(state->access);
-  hush_end(quiet);
+  end_silence(quiet);
   free(state);
 }
 
@@ -251,10 +251,10 @@ static hdf5_state *state_new(const cpb_file_call *of) {
     return NULL;
   }
   *state = (hdf5_state){.of = of, .file = -1, .set = -1, .type = -1};
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   state->access = cpb_h5()->H5Pcreate(H5P_DATASET_ACCESS);
   bool done = state->access >= 0 && cpb_h5()->H5Pset_elink_cb(state->access, stay_inside, &state->left) >= 0;
-  hush_end(quiet);
+  end_silence(quiet);
   if (done) return state;
   cpb_fail_memory(of->error, "a list of HDF5 properties");
   state_free(state);
@@ -400,10 +400,10 @@ static bool hdf5_open(cpb_reader *reader) {
   const char *name = or_default(reader->set);
   hdf5_state *state = reader->state = state_new(reader->of);
   if (state == NULL) return false;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool done = open_file(reader, state) && open_named(state, name, reader->o.follow_external) &&
               read_type(reader, state, name) && read_shape(reader, state, name);
-  hush_end(quiet);
+  end_silence(quiet);
   return done;
 }
 
@@ -430,9 +430,9 @@ static bool hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
   if (!cpb_buffer_reserve(&reader->buffer, count * row_bytes, 0, reader->of->error)) return false;
   *block = cpb_rows(reader->buffer.bytes, reader->dtype, count, reader->cols);
   if (count == 0) return true;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool done = move_rows(reader->state, reader->next_row, count, reader->cols, reader->buffer.bytes, false);
-  hush_end(quiet);
+  end_silence(quiet);
   if (done || !check_bytes(reader->state, reader->of->error)) return done;
   return cpb_refuse_row(reader->of, reader->next_row, CPB_WHY_HDF5_OPEN,
                         "HDF5 cannot read %zu rows from row %" PRIu64 " on", count, reader->next_row);
@@ -520,20 +520,20 @@ static bool hdf5_begin(cpb_writer *writer) {
   hdf5_state *state = writer->state = state_new(&writer->of);
   if (state == NULL) return false;
   state->rank = RANK_MAX;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool done =
       open_for_writing(writer, state) && set_type(state, writer->o.dtype) && replace_set(writer, state);
-  hush_end(quiet);
+  end_silence(quiet);
   return done;
 }
 
 static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
   hdf5_state *state = writer->state;
   hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->o.cols};
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool done = (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
               move_rows(state, first, rows.rows, writer->o.cols, (void *)(uintptr_t)rows.data, true);
-  hush_end(quiet);
+  end_silence(quiet);
   if (done) return check_bytes(state, writer->of.error);
   return cpb_refuse(&writer->of, CPB_WHY_HDF5_WRITE, "HDF5 cannot write rows from %" PRIu64 " on",
                     writer->appended);
@@ -559,7 +559,7 @@ static bool put_seal(hid_t set, const char *text) {
 static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length, cpb_error *error) {
   enum { SEAL_MOST = 1 << 12 };
   const hdf5_state *state = reader->state;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool there = cpb_h5()->H5Aexists(state->set, CPB_SEAL_ATTRIBUTE) > 0;
   hid_t attribute = there ? cpb_h5()->H5Aopen(state->set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT) : -1;
   hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
@@ -573,7 +573,7 @@ static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length
   release(space);
   release(type);
   release(attribute);
-  hush_end(quiet);
+  end_silence(quiet);
   return room && check_bytes(state, error);
 }
 
@@ -589,13 +589,13 @@ static bool hdf5_store_seal(const char *file, const char *set, const char *text,
   hdf5_state *state = opened ? state_new(&writer.of) : NULL;
   bool done = state != NULL;
   if (done && !writer.whole.stream) {
-    hush quiet = hush_begin();
+    silenced_errors quiet = silence_errors();
     done = open_for_writing(&writer, state);
     if (done) state->set = cpb_h5()->H5Dopen2(state->file, set, state->access);
     bool put = done && state->set >= 0 && put_seal(state->set, text);
     put = state_close(state) && put;
     done = done && check_bytes(state, error) && (put || refuse_seal(&writer));
-    hush_end(quiet);
+    end_silence(quiet);
   }
   state_free(state);
   done = done && cpb_whole_commit(&writer.whole, error) == CPB_OK;
@@ -605,10 +605,10 @@ static bool hdf5_store_seal(const char *file, const char *set, const char *text,
 
 static bool hdf5_finish(cpb_writer *writer) {
   hdf5_state *state = writer->state;
-  hush quiet = hush_begin();
+  silenced_errors quiet = silence_errors();
   bool sealed = writer->seal_text == NULL || put_seal(state->set, writer->seal_text);
   bool closed = state_close(state);
-  hush_end(quiet);
+  end_silence(quiet);
   if (!sealed && !state->bytes.failed) return refuse_seal(writer);
   if (!closed) return cpb_refuse(&writer->of, CPB_WHY_HDF5_WRITE, "HDF5 cannot complete it");
   return check_bytes(state, writer->of.error);
@@ -641,11 +641,11 @@ static bool is_linked(const char *path, const char *name, const char *other) {
   hdf5_state *state = state_new(&(cpb_file_call){path, NULL});
   bool same = false;
   if (state != NULL && cpb_input_open(&source, path, NULL) && !source.stream) {
-    hush quiet = hush_begin();
+    silenced_errors quiet = silence_errors();
     state->bytes = (driver_bytes){.source = &source, .size = source.size};
     state->file = driver_open_file(&state->bytes, READ);
     same = state->file >= 0 && is_same_object(state->file, name, other, state->access);
-    hush_end(quiet);
+    end_silence(quiet);
   }
   state_free(state);
   cpb_input_close(&source);

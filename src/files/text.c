@@ -174,14 +174,14 @@ typedef struct text_state {
 
 /* ---- one row ---- */
 
-typedef struct census {
+typedef struct field_counts {
   uint64_t fields, numbers, refused, names, empty, like_numbers;
   bool empty_first, counted; /* counted: 0, 1, 2, .. */
-} census;
+} field_counts;
 
-static census count_fields(cpb_line line, field_style style) {
+static field_counts count_fields(cpb_line line, field_style style) {
   const char *p = line.text, *end = line.text + line.length;
-  census count = {.counted = true};
+  field_counts count = {.counted = true};
   for (; p != NULL; count.fields++) {
     field f = take_field(&p, end, style.separator);
     double value;
@@ -235,7 +235,7 @@ static bool keep_field(cpb_reader *reader, uint64_t row, size_t column, field f,
 }
 
 /* After a failure: where the caller wants to know of problems, it is only one of these, and read as NaN. */
-static bool forgive(const cpb_reader *reader, double *numbers, size_t count) {
+static bool report_as_nan(const cpb_reader *reader, double *numbers, size_t count) {
   if (reader->o.problem == NULL) return false;
   reader->o.problem(reader->o.context, reader->of->error);
   for (size_t i = 0; i < count; i++) numbers[i] = NAN;
@@ -248,7 +248,7 @@ static bool parse_field(cpb_reader *reader, uint64_t row, size_t column, field f
   if (place == CPB_COLUMN_ID) return keep_field(reader, row, column, f, &reader->ids);
   if (place == CPB_COLUMN_LABEL) return keep_field(reader, row, column, f, &reader->labels);
   if (place == CPB_COLUMN_UNUSED || is_number(f, state->style, numbers + place)) return true;
-  return refuse_field(reader, row, column, f, "") || forgive(reader, numbers + place, 1);
+  return refuse_field(reader, row, column, f, "") || report_as_nan(reader, numbers + place, 1);
 }
 
 static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *numbers) {
@@ -262,7 +262,7 @@ static bool parse_line(cpb_reader *reader, cpb_line line, uint64_t row, double *
   return cpb_refuse_row(reader->of, row, CPB_WHY_FILE_ROW_COLUMNS,
                         "line %" PRIu64 " has %" PRIu64 " field%s, the first line has %zu",
                         reader->lines.number, fields, cpb_s(fields), columns) ||
-         forgive(reader, numbers, reader->cols);
+         report_as_nan(reader, numbers, reader->cols);
 }
 
 /* ---- the first lines ---- */
@@ -316,7 +316,7 @@ static bool settle_names(cpb_reader *reader) {
 /* Row 0 after a header. R's write.table writes no name, not even an empty one, for the column of row names. Names alone
  * are a table without rows, unless they look like a row in another format: then the separator is different, or each
  * number has a typo. */
-static bool take_first_row(cpb_reader *reader, census *header) {
+static bool take_first_row(cpb_reader *reader, field_counts *header) {
   text_state *state = reader->state;
   if (!take_names(reader) || !cpb_lines_next(&reader->lines, &reader->source, &state->first)) return false;
   if (state->first.text != NULL) {
@@ -334,7 +334,7 @@ static bool take_first_row(cpb_reader *reader, census *header) {
 
 /* Names are not numbers, except for columns numbered 0, 1, 2, .. after one without a name, which is how pandas writes
  * frames without names. A row 0 with a typo must not be taken for a header: its numbers would be lost silently. */
-static bool is_header(const cpb_reader *reader, census count) {
+static bool is_header(const cpb_reader *reader, field_counts count) {
   if (reader->o.header != CPB_HEADER_AUTO) return reader->o.header == CPB_HEADER_YES;
   if (count.names > 0 && count.numbers + count.refused == 0) return true;
   return count.empty_first && count.counted && count.fields > 1;
@@ -414,7 +414,7 @@ static bool text_rewind(cpb_reader *reader) {
     return false;
   if (state->first.text == NULL)
     return cpb_refuse(reader->of, CPB_WHY_FILE_EMPTY, "is empty: without a line there is no d");
-  census count = count_fields(state->first, state->style);
+  field_counts count = count_fields(state->first, state->style);
   if (count.fields > CPB_COLS_MAX)
     return cpb_refuse(reader->of, CPB_WHY_FILE_COLUMNS, "line 1 has %" PRIu64 " fields, at most %d are read",
                       count.fields, CPB_COLS_MAX);

@@ -41,7 +41,7 @@ static inline bool cpb_chunk_fits(const double *chunk, size_t count, double limi
   return fits;
 }
 
-static inline void cpb_row_spoil(cpb_out out, size_t row) {
+static inline void cpb_row_fill_nan(cpb_out out, size_t row) {
   for (size_t column = 0; column < out.cols; column++) cpb_out_set(out, row, column, NAN);
 }
 

@@ -265,7 +265,7 @@ static void try_query(const cpb_byte_filter *filter, const cpb_byte_filter_queri
 
 /* Whether, at the resolution of the grids, more than `most` rows of the sample may be among the nearest `places`. The
  * rounding residual of a component is a twelfth of a squared step on average. */
-static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t places, double most) {
+static bool too_many_remain(const cpb_byte_filter *filter, const trial *t, size_t places, double most) {
   double per_reach = sqrt((double)filter->float_filter->d / 12) / 127, farthest[PLACES];
   double F = per_reach * t->reach_of_query;
   size_t among = 0;
@@ -279,14 +279,15 @@ static bool is_blurred(const cpb_byte_filter *filter, const trial *t, size_t pla
 
 /* Whether more than a quarter of the queries tried are blurred: if the first block is like the sample, it would defer
  * twice as many rows as the buffer holds. */
-static bool is_in_vain(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, trial *t) {
+static bool bytes_cannot_separate(const cpb_byte_filter *filter, const cpb_byte_filter_queries *queries,
+                                  trial *t) {
   double part = (double)t->count / (double)queries->block_rows, most = 2 * part * (double)queries->room;
   size_t places = 1 + (size_t)(part * (double)queries->k), blurred = 0;
   size_t tried = queries->n < TRIED ? queries->n : TRIED;
   if (filter->float_filter->metric == CPB_IP || places > PLACES) return false;
   for (size_t j = 0; j < tried && 4 * blurred <= tried; j++) {
     try_query(filter, queries, queries->order[j * queries->n / tried], t);
-    blurred += is_blurred(filter, t, places, most);
+    blurred += too_many_remain(filter, t, places, most);
   }
   return 4 * blurred > tried;
 }
@@ -336,7 +337,7 @@ bool cpb_byte_filter_prepare(cpb_byte_filter *filter, cpb_view rows, const cpb_b
   cpb_memory memory = {0};
   if (filter->kind == kind_for(filter->float_filter, rows.dtype) || rows.rows == 0) return true;
   trial *t = choose_centers(filter, rows, queries, &memory);
-  filter->fails = t != NULL && queries->k > 0 && is_in_vain(filter, queries, t);
+  filter->fails = t != NULL && queries->k > 0 && bytes_cannot_separate(filter, queries, t);
   bool made = !memory.failed;
   cpb_memory_free(&memory);
   if (!made || (!filter->fails && !make_room(filter, queries->block_rows))) return false;

@@ -69,7 +69,7 @@ static void offer_within(cpb_search_group *g, size_t column, double key, uint64_
     atomic_store(&search->out_of_memory, true);
 }
 
-static void consider(cpb_search_group *g, size_t column, size_t row) {
+static void measure_row(cpb_search_group *g, size_t column, size_t row) {
   cpb_search *search = g->search;
   double value;
   const double *q = search->queries + query_at(g, column) * search->float_filter.d;
@@ -78,7 +78,7 @@ static void consider(cpb_search_group *g, size_t column, size_t row) {
   uint64_t id = search->ids != NULL ? search->ids[row] : search->first_id + row;
   g->measured++;
   if (fault != 0)
-    cpb_first_fault_meet(&search->fault, row, fault);
+    cpb_record_fault(&search->fault, row, fault);
   else if (search->limits == NULL)
     offer_nearest(g, column, cpb_search_key(search, value), id);
   else
@@ -175,7 +175,7 @@ static void measure_within(cpb_search_group *g, size_t column, float edge) {
   for (size_t i = 0; i < count; i++) {
     if ((double)w.nearest[i] > g->bound[column]) continue;
     if (w.nearest[i] <= edge) {
-      consider(g, column, w.row[i]);
+      measure_row(g, column, w.row[i]);
       continue;
     }
     w.nearest[kept] = w.nearest[i], w.row[kept] = w.row[i];
@@ -199,12 +199,13 @@ bool cpb_group_is_first(const cpb_search_group *g) {
 }
 
 /* If k is a large part of the block, nearly every row is among the nearest for a while. */
-bool cpb_search_is_choosy(const cpb_search *search) {
+bool cpb_search_wants_few_rows(const cpb_search *search) {
   return search->limits == NULL && 64 * search->k <= search->block_rows;
 }
 
 bool cpb_group_is_hopeless(const cpb_search_group *g) {
-  return 2 * g->crowded > g->count && cpb_group_is_first(g) && cpb_search_is_choosy(g->search);
+  return 2 * g->overflowed_columns > g->count && cpb_group_is_first(g) &&
+         cpb_search_wants_few_rows(g->search);
 }
 
 void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_byte_filter_span span) {
@@ -216,13 +217,13 @@ void cpb_group_take(cpb_search_group *g, size_t column, size_t row, cpb_byte_fil
   if (g->deferred[column] < room) return;
   prune(g, column);
   if (g->deferred[column] <= room - room / 4) return;
-  g->crowded += g->search->limits == NULL;
+  g->overflowed_columns += g->search->limits == NULL;
   if (cpb_group_is_hopeless(g))
     g->deferred[column] = 0;
   else
     settle(g, column);
 }
 
-void cpb_group_settle(cpb_search_group *g) {
+void cpb_group_measure_deferred(cpb_search_group *g) {
   for (size_t column = 0; column < g->count; column++) settle(g, column);
 }

@@ -79,7 +79,7 @@ void cpb_block_free(cpb_index_block *block) {
   block->memory = NULL;
 }
 
-bool cpb_block_own(const cpb_index *index, cpb_index_block *block) {
+bool cpb_block_copy_to_memory(const cpb_index *index, cpb_index_block *block) {
   cpb_index_block own;
   if (!block->mapped) return true;
   if (!cpb_block_new(index, &own)) return false;
@@ -96,10 +96,12 @@ bool cpb_blocks_reserve(cpb_index *index, size_t slots) {
   size_t room = wanted + wanted / 2 + 1, words = BLOCK / 64;
   cpb_index_block *blocks = realloc(index->blocks, room * sizeof *blocks);
   if (blocks != NULL) index->blocks = blocks;
-  uint64_t *gone = blocks == NULL ? NULL : realloc(index->gone, room * words * sizeof *gone);
-  if (gone == NULL) return false;
-  memset(gone + index->block_room * words, 0, (room - index->block_room) * words * sizeof *gone);
-  index->gone = gone;
+  uint64_t *removed_bits =
+      blocks == NULL ? NULL : realloc(index->removed_bits, room * words * sizeof *removed_bits);
+  if (removed_bits == NULL) return false;
+  memset(removed_bits + index->block_room * words, 0,
+         (room - index->block_room) * words * sizeof *removed_bits);
+  index->removed_bits = removed_bits;
   index->block_room = room;
   return true;
 }
@@ -173,6 +175,6 @@ void cpb_blocks_drop(cpb_index *index, size_t slots) {
 void cpb_blocks_free(cpb_index *index) {
   unmake(index, 0);
   free(index->blocks);
-  free(index->gone);
+  free(index->removed_bits);
   cpb_id_map_free(&index->ids);
 }

@@ -16,7 +16,7 @@ bool cpb_block_new(const cpb_index *index, cpb_index_block *block);
 void cpb_block_free(cpb_index_block *block);
 
 /* Copies a mapped block to memory; false if out of memory. */
-bool cpb_block_own(const cpb_index *index, cpb_index_block *block);
+bool cpb_block_copy_to_memory(const cpb_index *index, cpb_index_block *block);
 
 /* Allocates the descriptions of this many slots; false if out of memory. */
 bool cpb_blocks_reserve(cpb_index *index, size_t slots);

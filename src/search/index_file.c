@@ -106,10 +106,10 @@ static cpb_status fail_id(const cpb_index_layout *l, const cpb_index_file *file,
 static cpb_status enter_ids(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file,
                             const uint64_t *ids, cpb_error *error) {
   cpb_id_map *map = &index->ids;
-  if (!cpb_id_map_reserve(map, ids, 0, l->slots, index->gone))
+  if (!cpb_id_map_reserve(map, ids, 0, l->slots, index->removed_bits))
     return cpb_fail_memory(error, "%llu ids", (unsigned long long)l->slots);
   for (size_t slot = 0; slot < l->slots; slot++) {
-    if (ids[slot] >= l->next_id || cpb_id_map_find(map, ids[slot], index->gone) != CPB_NO_SLOT)
+    if (ids[slot] >= l->next_id || cpb_id_map_find(map, ids[slot], index->removed_bits) != CPB_NO_SLOT)
       return fail_id(l, file, slot, error);
     cpb_id_map_add(map, ids[slot]);
   }
@@ -141,7 +141,7 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
   index->block_made = index->block_count;
   index->slots = l->slots;
   index->next_id = l->next_id;
-  if (l->slots % BLOCK != 0 && !cpb_block_own(index, &index->blocks[blocks - 1]))
+  if (l->slots % BLOCK != 0 && !cpb_block_copy_to_memory(index, &index->blocks[blocks - 1]))
     return cpb_fail_memory(error, "a block of rows");
   return CPB_OK;
 }
@@ -227,7 +227,7 @@ static cpb_index_file *new_file(const char *path, bool writable, int fd) {
 static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *error) {
   cpb_index *made = NULL;
   cpb_status status = load(file, &made, error);
-  if (status == CPB_OK) status = cpb_log_rest(made, file, &made->dropped, error);
+  if (status == CPB_OK) status = cpb_log_trailing_bytes(made, file, &made->dropped, error);
   if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
     status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {

@@ -35,8 +35,8 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error);
 
 /* *rest: bytes after the last record of the file as it is now; 0 if they are a write without its head. */
-cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
-                        cpb_error *error);
+cpb_status cpb_log_trailing_bytes(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
+                                  cpb_error *error);
 
 /* EFORMAT if there are such bytes. */
 cpb_status cpb_log_check(const cpb_index *index, cpb_error *error);

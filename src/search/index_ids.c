@@ -31,7 +31,9 @@ static size_t place_of(const cpb_id_map *map, uint64_t id) {
   return (size_t)id & (map->places - 1);
 }
 
-static bool is_gone(const uint64_t *gone, size_t slot) { return gone[slot / 64] >> slot % 64 & 1; }
+static bool is_removed(const uint64_t *removed_bits, size_t slot) {
+  return removed_bits[slot / 64] >> slot % 64 & 1;
+}
 
 static size_t find_rising(const cpb_id_map *map, uint64_t id) {
   size_t from = 0, to = map->slots;
@@ -46,18 +48,18 @@ static size_t find_rising(const cpb_id_map *map, uint64_t id) {
 }
 
 /* An id that was removed and added again has several slots, one of them live. */
-static size_t find_hashed(const cpb_id_map *map, uint64_t id, const uint64_t *gone) {
+static size_t find_hashed(const cpb_id_map *map, uint64_t id, const uint64_t *removed_bits) {
   for (size_t at = place_of(map, id); map->table[at] != 0; at = (at + 1) & (map->places - 1)) {
     size_t slot = map->table[at] - 1;
-    if (map->ids[slot] == id && !is_gone(gone, slot)) return slot;
+    if (map->ids[slot] == id && !is_removed(removed_bits, slot)) return slot;
   }
   return CPB_NO_SLOT;
 }
 
-size_t cpb_id_map_find(const cpb_id_map *map, uint64_t id, const uint64_t *gone) {
-  if (map->table != NULL) return find_hashed(map, id, gone);
+size_t cpb_id_map_find(const cpb_id_map *map, uint64_t id, const uint64_t *removed_bits) {
+  if (map->table != NULL) return find_hashed(map, id, removed_bits);
   size_t slot = map->ids != NULL ? find_rising(map, id) : id < map->slots ? (size_t)id : CPB_NO_SLOT;
-  return slot != CPB_NO_SLOT && !is_gone(gone, slot) ? slot : CPB_NO_SLOT;
+  return slot != CPB_NO_SLOT && !is_removed(removed_bits, slot) ? slot : CPB_NO_SLOT;
 }
 
 static void place(cpb_id_map *map, size_t slot) {
@@ -81,10 +83,10 @@ static bool grow_ids(cpb_id_map *map, size_t slots) {
 }
 
 /* At most half of the places are taken. Entries of removed ids are dropped when it grows. */
-static bool grow_table(cpb_id_map *map, size_t count, const uint64_t *gone) {
+static bool grow_table(cpb_id_map *map, size_t count, const uint64_t *removed_bits) {
   if (map->places > 0 && 2 * (map->used + count) <= map->places) return true;
   size_t places = 64, live = 0;
-  for (size_t slot = 0; slot < map->slots; slot++) live += !is_gone(gone, slot);
+  for (size_t slot = 0; slot < map->slots; slot++) live += !is_removed(removed_bits, slot);
   while (places < 3 * (live + count)) places *= 2;
   size_t *table = calloc(places, sizeof *table);
   if (table == NULL) return false;
@@ -93,7 +95,7 @@ static bool grow_table(cpb_id_map *map, size_t count, const uint64_t *gone) {
   map->places = places;
   map->used = 0;
   for (size_t slot = 0; slot < map->slots; slot++)
-    if (!is_gone(gone, slot)) place(map, slot);
+    if (!is_removed(removed_bits, slot)) place(map, slot);
   return true;
 }
 
@@ -113,11 +115,11 @@ static bool go_on_rising(const cpb_id_map *map, const uint64_t *ids, uint64_t ne
 }
 
 bool cpb_id_map_reserve(cpb_id_map *map, const uint64_t *ids, uint64_t next_id, size_t count,
-                        const uint64_t *gone) {
+                        const uint64_t *removed_bits) {
   if (count == 0 || (map->ids == NULL && are_numbers(map, ids, next_id, count))) return true;
   if (!grow_ids(map, map->slots + count)) return false;
   if (map->table == NULL && go_on_rising(map, ids, next_id, count)) return true;
-  return grow_table(map, count, gone);
+  return grow_table(map, count, removed_bits);
 }
 
 void cpb_id_map_add(cpb_id_map *map, uint64_t id) {

@@ -25,12 +25,12 @@ void cpb_id_map_borrow(cpb_id_map *map, const uint64_t *ids, size_t slots);
 uint64_t cpb_id_map_id(const cpb_id_map *map, size_t slot);
 
 /* The slot of a live id; CPB_NO_SLOT if there is none. `gone` has a bit for each slot. */
-size_t cpb_id_map_find(const cpb_id_map *map, uint64_t id, const uint64_t *gone);
+size_t cpb_id_map_find(const cpb_id_map *map, uint64_t id, const uint64_t *removed_bits);
 
 /* Allocates for `count` more slots, so that adding them cannot fail; their ids are ids[i], or next_id + i if ids is NULL.
  * False if out of memory: the map has the ids it had. */
 bool cpb_id_map_reserve(cpb_id_map *map, const uint64_t *ids, uint64_t next_id, size_t count,
-                        const uint64_t *gone);
+                        const uint64_t *removed_bits);
 
 /* The id of the next slot, reserved. */
 void cpb_id_map_add(cpb_id_map *map, uint64_t id);

@@ -194,8 +194,8 @@ static cpb_status pass_records(const cpb_index *index, cpb_index_file *file, uin
   return status;
 }
 
-cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
-                        cpb_error *error) {
+cpb_status cpb_log_trailing_bytes(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,
+                                  cpb_error *error) {
   cpb_index_file file = *opened;
   uint64_t size;
   cpb_status status = pass_records(index, &file, &size, error);
@@ -205,7 +205,7 @@ cpb_status cpb_log_rest(const cpb_index *index, const cpb_index_file *opened, ui
 
 cpb_status cpb_log_check(const cpb_index *index, cpb_error *error) {
   uint64_t rest;
-  cpb_status status = cpb_log_rest(index, index->file, &rest, error);
+  cpb_status status = cpb_log_trailing_bytes(index, index->file, &rest, error);
   if (status != CPB_OK || rest == 0) return status;
   return cpb_file_fail(error, CPB_WHY_CHECKSUM, index->file->path,
                        "its last %llu bytes are not a record of its log: an interrupted write, or damage",

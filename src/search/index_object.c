@@ -36,15 +36,15 @@ void cpb_index_options_init(cpb_index_options *options, size_t size) {
 /* ---- the object ---- */
 
 void cpb_index_lock_shared(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->turn);
+  pthread_mutex_lock(&index->shared->writer_gate);
   pthread_rwlock_rdlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->turn);
+  pthread_mutex_unlock(&index->shared->writer_gate);
 }
 
 void cpb_index_lock_alone(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->turn);
+  pthread_mutex_lock(&index->shared->writer_gate);
   pthread_rwlock_wrlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->turn);
+  pthread_mutex_unlock(&index->shared->writer_gate);
 }
 
 void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
@@ -65,14 +65,14 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
 static bool make_shared(cpb_index *index) {
   cpb_index_shared *shared = calloc(1, sizeof *shared);
   if (shared == NULL) return false;
-  bool turn = pthread_mutex_init(&shared->turn, NULL) == 0;
-  bool scratch = turn && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
+  bool writer_gate = pthread_mutex_init(&shared->writer_gate, NULL) == 0;
+  bool scratch = writer_gate && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
   if (scratch && pthread_rwlock_init(&shared->lock, NULL) == 0) {
     index->shared = shared;
     return true;
   }
   if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
-  if (turn) pthread_mutex_destroy(&shared->turn);
+  if (writer_gate) pthread_mutex_destroy(&shared->writer_gate);
   free(shared);
   return false;
 }
@@ -82,7 +82,7 @@ static void free_shared(cpb_index *index) {
   cpb_scratch_free_all(index);
   pthread_rwlock_destroy(&index->shared->lock);
   pthread_mutex_destroy(&index->shared->scratch_lock);
-  pthread_mutex_destroy(&index->shared->turn);
+  pthread_mutex_destroy(&index->shared->writer_gate);
   free(index->shared);
 }
 
@@ -213,7 +213,7 @@ static void code_block(void *arg, size_t task) {
   if (fault != 0 && block * BLOCK + row < c->rows.first)
     atomic_store(&c->damaged, true);
   else if (fault != 0)
-    cpb_first_fault_meet(&c->fault, block * BLOCK + row - c->rows.first, fault);
+    cpb_record_fault(&c->fault, block * BLOCK + row - c->rows.first, fault);
   if (coder != NULL) give_coder(c, coder);
 }
 
@@ -223,7 +223,7 @@ static bool prepare(cpb_index *index, const added *rows) {
       index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE ? FEW : SAMPLE;
   size_t step = 1 + (index->slots - 1) / most, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
-    if (!cpb_block_own(index, &index->blocks[i])) return false;
+    if (!cpb_block_copy_to_memory(index, &index->blocks[i])) return false;
   char *sample = malloc(most * index->row_bytes);
   cpb_row_buffer buffer;
   if (sample == NULL) return false;
@@ -302,7 +302,7 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
                             cpb_error *error) {
   cpb_status status = check_once(ids, count, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    bool found = cpb_id_map_find(&index->ids, ids[i], index->gone) != CPB_NO_SLOT;
+    bool found = cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT;
     if (found != present)
       status =
           cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
@@ -345,7 +345,7 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
                     (unsigned long long)index->next_id - 1);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->gone) ||
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits) ||
       !cpb_blocks_extend(index, rows.rows))
     return cpb_fail_memory(error, "%zu rows", rows.rows);
   status = code_added(index, &(added){before, rows}, exec, error);
@@ -383,15 +383,15 @@ static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, c
   return status;
 }
 
-static void mark_gone(cpb_index *index, size_t slot) {
-  index->gone[slot / 64] |= (uint64_t)1 << slot % 64;
+static void mark_removed(cpb_index *index, size_t slot) {
+  index->removed_bits[slot / 64] |= (uint64_t)1 << slot % 64;
   index->removed++;
 }
 
 static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change, cpb_error *error) {
   cpb_status status = log_change(index, change, error);
   for (size_t i = 0; status == CPB_OK && i < change->count; i++)
-    mark_gone(index, cpb_id_map_find(&index->ids, change->ids[i], index->gone));
+    mark_removed(index, cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits));
   return status;
 }
 
@@ -401,9 +401,9 @@ static cpb_status replace_logged(cpb_index *index, const cpb_index_change *chang
   size_t *old = malloc((change->count + 1) * sizeof *old);
   if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
   for (size_t i = 0; i < change->count; i++)
-    old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->gone);
+    old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits);
   cpb_status status = add_logged(index, change, exec, error);
-  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_gone(index, old[i]);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_removed(index, old[i]);
   free(old);
   return status;
 }
@@ -467,7 +467,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
+    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->removed_bits);
     if (slot == CPB_NO_SLOT)
       status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
                         (unsigned long long)ids[i]);
@@ -510,9 +510,10 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
   if (live == 0) return CPB_OK;
   if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
   for (size_t slot = 0; slot < from->slots; slot++) {
-    if (cpb_index_is_gone(from, slot)) continue;
+    if (cpb_index_is_removed(from, slot)) continue;
     uint64_t id = cpb_id_map_id(&from->ids, slot);
-    if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->gone)) return cpb_fail_memory(error, "%zu ids", live);
+    if (!cpb_id_map_reserve(&to->ids, &id, 0, 1, to->removed_bits))
+      return cpb_fail_memory(error, "%zu ids", live);
     memcpy(to->blocks[count / BLOCK].rows + count % BLOCK * to->row_bytes, cpb_slot_row(from, slot, &buffer),
            from->row_bytes);
     count++;

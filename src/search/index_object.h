@@ -41,7 +41,7 @@ typedef struct cpb_index_scratch {
 /* Shared by threads, and preserved by compaction. */
 typedef struct cpb_index_shared {
   pthread_mutex_t
-      turn; /* held while waiting for the lock, so that a writer waits for running searches only */
+      writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
   pthread_rwlock_t lock; /* searches share it */
   pthread_mutex_t scratch_lock;
   cpb_index_scratch *scratch;
@@ -79,7 +79,7 @@ struct cpb_index {
   size_t block_count, block_made, block_room; /* in use; with memory; described */
   size_t slots; /* rows in all blocks: row i is row i % CPB_INDEX_BLOCK of block i / CPB_INDEX_BLOCK */
   size_t removed;
-  uint64_t *gone; /* a bit for each slot of the blocks allocated for */
+  uint64_t *removed_bits; /* a bit for each slot of the blocks allocated for */
   uint64_t next_id;
   cpb_id_map ids;
   struct cpb_coder *coder; /* cached for the next call that adds rows */
@@ -97,8 +97,8 @@ void cpb_index_lock_shared(const cpb_index *index);
 void cpb_index_lock_alone(const cpb_index *index);
 void cpb_index_unlock(const cpb_index *index);
 
-static inline bool cpb_index_is_gone(const cpb_index *index, size_t slot) {
-  return index->gone[slot / 64] >> slot % 64 & 1;
+static inline bool cpb_index_is_removed(const cpb_index *index, size_t slot) {
+  return index->removed_bits[slot / 64] >> slot % 64 & 1;
 }
 
 static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {

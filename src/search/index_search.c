@@ -56,7 +56,7 @@ typedef struct gathering {
   size_t count;
 } gathering;
 
-static cpb_status feed_gathered(const cpb_seek_question *asked, cpb_search *search, gathering *g,
+static cpb_status feed_gathered(const cpb_scan_args *asked, cpb_search *search, gathering *g,
                                 cpb_error *error) {
   const cpb_index *index = asked->index;
   cpb_view rows = cpb_rows(g->rows, index->options.dtype, g->count, index->options.cols);
@@ -64,14 +64,14 @@ static cpb_status feed_gathered(const cpb_seek_question *asked, cpb_search *sear
   return cpb_search_feed_ids(search, rows, g->ids, NULL, error);
 }
 
-static cpb_status feed_allowed(const cpb_seek_question *asked, size_t query, cpb_search *search, gathering *g,
+static cpb_status feed_allowed(const cpb_scan_args *asked, size_t query, cpb_search *search, gathering *g,
                                cpb_error *error) {
   const cpb_index *index = asked->index;
   cpb_row_buffer buffer;
   cpb_status status = CPB_OK;
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++) {
     uint64_t id = cpb_id_map_id(&index->ids, slot);
-    if (cpb_index_is_gone(index, slot) || !cpb_seek_allows(asked->filter, query, id)) continue;
+    if (cpb_index_is_removed(index, slot) || !cpb_seek_allows(asked->filter, query, id)) continue;
     memcpy(g->rows + g->count * index->row_bytes, cpb_slot_row(index, slot, &buffer), index->row_bytes);
     g->ids[g->count++] = id;
     if (g->count == 8 * BLOCK) status = feed_gathered(asked, search, g, error);
@@ -79,7 +79,7 @@ static cpb_status feed_allowed(const cpb_seek_question *asked, size_t query, cpb
   return status == CPB_OK && g->count > 0 ? feed_gathered(asked, search, g, error) : status;
 }
 
-static cpb_status new_search(const cpb_seek_question *asked, size_t first, size_t count, cpb_search **search,
+static cpb_status new_search(const cpb_scan_args *asked, size_t first, size_t count, cpb_search **search,
                              cpb_error *error) {
   cpb_search_options options;
   cpb_search_options_init(&options, sizeof options);
@@ -90,8 +90,8 @@ static cpb_status new_search(const cpb_seek_question *asked, size_t first, size_
 }
 
 /* Queries [first, first+count), which have the same filter. */
-static cpb_status search_by_floats(const cpb_seek_question *asked, size_t first, size_t count,
-                                   const receiver *to, cpb_error *error) {
+static cpb_status search_by_floats(const cpb_scan_args *asked, size_t first, size_t count, const receiver *to,
+                                   cpb_error *error) {
   const cpb_index *index = asked->index;
   gathering g = {malloc(8 * BLOCK * index->row_bytes), malloc(8 * BLOCK * sizeof *g.ids), 0};
   cpb_search *search = NULL;
@@ -118,7 +118,7 @@ static bool is_alike(const cpb_index_filter *filter) {
   return filter == NULL || (filter->allow == NULL && filter->stride == 0);
 }
 
-static cpb_status search_all_by_floats(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {
+static cpb_status search_all_by_floats(const cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   size_t n = asked->queries.rows, together = is_alike(asked->filter) ? n : 1;
   cpb_status status = CPB_OK;
   for (size_t first = 0; status == CPB_OK && first < n; first += together)
@@ -128,8 +128,8 @@ static cpb_status search_all_by_floats(const cpb_seek_question *asked, const rec
 
 /* ---- by codes ---- */
 
-static cpb_status receive_answers(const cpb_seek_question *asked, cpb_seek_answer *answers,
-                                  const receiver *to, cpb_error *error) {
+static cpb_status receive_answers(const cpb_scan_args *asked, cpb_seek_answer *answers, const receiver *to,
+                                  cpb_error *error) {
   cpb_status status = CPB_OK;
   uint64_t measured = 0;
   for (size_t i = 0; i < asked->queries.rows; i++) {
@@ -144,7 +144,7 @@ static cpb_status receive_answers(const cpb_seek_question *asked, cpb_seek_answe
   return status;
 }
 
-static cpb_status search_by_codes(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {
+static cpb_status search_by_codes(const cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   cpb_index_scratch *scratch = cpb_scratch_take(asked->index);
   if (scratch == NULL) return cpb_fail_memory(error, "a search");
   cpb_seek_answer *answers;
@@ -157,7 +157,7 @@ static cpb_status search_by_codes(const cpb_seek_question *asked, const receiver
 /* ---- the rows of a list ---- */
 
 typedef struct list {
-  const cpb_seek_question *asked;
+  const cpb_scan_args *asked;
   double *q;
   cpb_ranked *found; /* for the current query */
   size_t *slots;
@@ -172,7 +172,7 @@ static int compare_slots(const void *a, const void *b) {
 static size_t slots_of(const cpb_index *index, const uint64_t *ids, size_t count, size_t *slots) {
   size_t found = 0, kept = 0;
   for (size_t i = 0; i < count; i++) {
-    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->gone);
+    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->removed_bits);
     if (slot != CPB_NO_SLOT) slots[found++] = slot;
   }
   qsort(slots, found, sizeof *slots, compare_slots);
@@ -210,7 +210,7 @@ static size_t longest_list(const cpb_index_filter *filter, size_t n) {
   return longest;
 }
 
-static cpb_status search_lists(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {
+static cpb_status search_lists(const cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   size_t n = asked->queries.rows, d = asked->queries.cols, most = longest_list(asked->filter, n) + 1;
   list l = {asked, malloc(n * d * sizeof *l.q), malloc(most * sizeof *l.found),
             malloc(most * sizeof *l.slots)};
@@ -238,7 +238,7 @@ static cpb_status check_filter(const cpb_index_filter *filter, size_t n, cpb_err
   return CPB_OK;
 }
 
-static cpb_status check_question(const cpb_seek_question *asked, cpb_error *error) {
+static cpb_status check_question(const cpb_scan_args *asked, cpb_error *error) {
   cpb_view queries = asked->queries;
   if (asked->index == NULL) return cpb_fail_missing(error, "index");
   if (queries.rows == 0)
@@ -265,13 +265,13 @@ cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error)
   return status;
 }
 
-static cpb_status search_locked(const cpb_seek_question *asked, const receiver *to, cpb_error *error) {
+static cpb_status search_locked(const cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   if (asked->filter != NULL && asked->filter->ids != NULL) return search_lists(asked, to, error);
   if (!asked->index->bytes || asked->index->slots == 0) return search_all_by_floats(asked, to, error);
   return search_by_codes(asked, to, error);
 }
 
-static cpb_status search(cpb_seek_question *asked, const receiver *to, cpb_error *error) {
+static cpb_status search(cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   cpb_index_filter filter = {.size = sizeof filter};
   cpb_status status = check_question(asked, error);
   if (status == CPB_OK)
@@ -293,7 +293,7 @@ cpb_status cpb_index_search(const cpb_index *index, cpb_view queries, size_t k,
                             const cpb_exec *exec, cpb_error *error) {
   if (hits == NULL) return cpb_fail_missing(error, "hits");
   receiver to = {.hits = hits, .counts = counts, .k = k};
-  cpb_seek_question asked = {.index = index, .queries = queries, .k = k, .filter = filter, .exec = exec};
+  cpb_scan_args asked = {.index = index, .queries = queries, .k = k, .filter = filter, .exec = exec};
   return search(&asked, &to, error);
 }
 
@@ -303,7 +303,7 @@ cpb_status cpb_index_range(const cpb_index *index, cpb_view queries, const doubl
   if (limits == NULL) return cpb_fail_missing(error, "limits");
   if (take == NULL) return cpb_fail_missing(error, "take");
   receiver to = {.take = take, .context = context};
-  cpb_seek_question asked = {
+  cpb_scan_args asked = {
       .index = index, .queries = queries, .limits = limits, .filter = filter, .exec = exec};
   return search(&asked, &to, error);
 }

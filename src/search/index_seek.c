@@ -17,14 +17,14 @@
 enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 
 /* A query, in one part of the rows. */
-typedef struct seeker {
+typedef struct query_state {
   cpb_seek_answer answer;
   cpb_best farthest;    /* the k smallest upper bounds; unused with limits */
   cpb_ranked *deferred; /* slots that may be results, with their lower bounds */
   size_t count;
   double *bound; /* rows beyond it are not results */
   uint64_t wasted;
-} seeker;
+} query_state;
 
 /* Queries of similar step, compared with a panel of rows in one call: whole panels of the byte filter, at most BAND
  * queries. */
@@ -34,7 +34,7 @@ typedef struct band {
 } band;
 
 typedef struct seek {
-  const cpb_seek_question *asked;
+  const cpb_scan_args *asked;
   const cpb_index *index;
   size_t n, groups, parts, room; /* groups: panels of the byte filter */
   size_t shares;                 /* tasks are parts x shares of the bands */
@@ -49,8 +49,8 @@ typedef struct seek {
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
   bool partial;    /* one query, for which panels may be read in part, words in this order */
   cpb_word_order word_order;
-  seeker *seekers; /* parts x n */
-  double *bounds;  /* of them */
+  query_state *query_states; /* parts x n */
+  double *bounds;            /* of them */
   _Atomic bool out_of_memory, unreadable;
 } seek;
 
@@ -78,7 +78,7 @@ cpb_status cpb_seek_fail_read(cpb_error *error) {
   return cpb_fail(error, CPB_WHY_SYSTEM, "index", "the file of the index cannot be read");
 }
 
-static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t id) {
+static void offer_within(seek *s, query_state *of, size_t query, double key, uint64_t id) {
   if (!(key <= cpb_seek_key(s->index, s->asked->limits[query])))
     of->wasted++;
   else if (cpb_best_grow(&of->answer.rows))
@@ -87,7 +87,7 @@ static void offer_within(seek *s, seeker *of, size_t query, double key, uint64_t
     atomic_store(&s->out_of_memory, true);
 }
 
-static void offer_nearest(const seek *s, seeker *of, size_t place, double key, uint64_t id) {
+static void offer_nearest(const seek *s, query_state *of, size_t place, double key, uint64_t id) {
   cpb_best *best = &of->answer.rows;
   of->wasted += best->count == best->k && key > best->entry[0].key;
   cpb_best_offer(best, key, id);
@@ -102,7 +102,7 @@ static void fetch_row(const cpb_index *index, size_t slot) {
     cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
 }
 
-static void prune(seeker *of, double bound) {
+static void prune(query_state *of, double bound) {
   size_t kept = 0;
   for (size_t i = 0; i < of->count; i++) {
     of->deferred[kept] = of->deferred[i];
@@ -117,7 +117,7 @@ static bool is_exact(const seek *s, size_t place) {
 }
 
 /* The key of a deferred row; false if the row cannot be read. */
-static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, seeker *to, double *key) {
+static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, query_state *to, double *key) {
   const double *q = s->q + s->order[place] * s->index->options.cols;
   double value;
   *key = row->key;
@@ -130,7 +130,7 @@ static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, seek
 
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
-static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
+static void measure_deferred(seek *s, size_t place, query_state *from, query_state *to) {
   enum { AHEAD = 4 };
   size_t query = s->order[place];
   prune(from, *to->bound);
@@ -153,18 +153,18 @@ static void measure_deferred(seek *s, size_t place, seeker *from, seeker *to) {
 }
 
 /* Whether so many measured rows were not results that floats would be faster. */
-static bool is_undecided(const seek *s, const seeker *of) {
+static bool is_undecided(const seek *s, const query_state *of) {
   return of->wasted > 512 + 8 * s->asked->k + s->index->slots / 32;
 }
 
-static void make_place(seek *s, size_t place, seeker *of) {
+static void make_place(seek *s, size_t place, query_state *of) {
   prune(of, *of->bound);
   if (of->count <= s->room - s->room / 4) return;
   measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
 }
 
-static void take(seek *s, size_t place, seeker *of, size_t slot, double nearest, double farthest) {
+static void take(seek *s, size_t place, query_state *of, size_t slot, double nearest, double farthest) {
   of->deferred[of->count++] = (cpb_ranked){nearest, slot};
   if (s->asked->limits == NULL) {
     cpb_best_offer(&of->farthest, farthest, slot);
@@ -180,7 +180,7 @@ static void take(seek *s, size_t place, seeker *of, size_t slot, double nearest,
 typedef struct look {
   seek *s;
   const band *of;
-  seeker *seekers;
+  query_state *query_states;
   const double *bounds;
   const cpb_index_block *block;
   size_t block_slot; /* of the block's first row */
@@ -193,7 +193,7 @@ typedef struct look {
 static void found(void *context, size_t column, uint64_t rows, const int32_t *values) {
   look *l = context;
   seek *s = l->s;
-  seeker *of = &l->seekers[column];
+  query_state *of = &l->query_states[column];
   size_t place = l->of->first + column;
   bool exact = is_exact(s, place);
   if (of->answer.undecided) return;
@@ -212,7 +212,7 @@ static void found(void *context, size_t column, uint64_t rows, const int32_t *va
     if (!(nearest <= *of->bound)) continue;
     size_t row_of = l->block->row_of[at], slot = l->block_slot + row_of;
     if (row_of >= l->block->count) continue; /* damaged file */
-    if (cpb_index_is_gone(s->index, slot)) continue;
+    if (cpb_index_is_removed(s->index, slot)) continue;
     if (!cpb_seek_allows(s->asked->filter, s->order[place], cpb_id_map_id(&s->index->ids, slot))) continue;
     take(s, place, of, slot, nearest, farthest);
   }
@@ -276,7 +276,7 @@ static look look_of(seek *s, size_t part, const band *of, size_t block) {
   size_t cell = part * s->n + of->first;
   return (look){.s = s,
                 .of = of,
-                .seekers = s->seekers + cell,
+                .query_states = s->query_states + cell,
                 .bounds = s->bounds + cell,
                 .block = &s->index->blocks[block],
                 .block_slot = block * CPB_INDEX_BLOCK};
@@ -320,8 +320,8 @@ static void found_sample(void *context, size_t column, uint64_t rows, const int3
   const look *l = context;
   for (; rows != 0; rows &= rows - 1) {
     size_t j = (size_t)__builtin_ctzll(rows), slot = l->block_slot + l->block->row_of[l->run.first + j];
-    if (!cpb_index_is_gone(l->s->index, slot))
-      cpb_best_offer(&l->seekers[column].farthest, -nearness(l, column, j, values[j]), slot);
+    if (!cpb_index_is_removed(l->s->index, slot))
+      cpb_best_offer(&l->query_states[column].farthest, -nearness(l, column, j, values[j]), slot);
   }
 }
 
@@ -332,7 +332,7 @@ static void sample_panel(look *l) {
                        threshold);
   l->threshold = threshold;
   for (size_t i = 0; i < l->of->count; i++) {
-    const cpb_best *nearest = &l->seekers[i].farthest;
+    const cpb_best *nearest = &l->query_states[i].farthest;
     double edge = nearest->count == nearest->k ? -nearest->entry[0].key / l->run.step : -2 * most;
     l->edge[i] = (int32_t)(edge > -2 * most ? edge < most ? edge : most : -2 * most);
   }
@@ -340,7 +340,7 @@ static void sample_panel(look *l) {
 }
 
 /* k rows are measured: no row farther than all of them is a result. */
-static void measure_sample(seek *s, size_t place, seeker *of) {
+static void measure_sample(seek *s, size_t place, query_state *of) {
   const double *q = s->q + s->order[place] * s->index->options.cols;
   const size_t count = of->farthest.count;
   double farthest = -INFINITY, value;
@@ -378,8 +378,8 @@ static void sample_part(seek *s, size_t part, const band *of, size_t from, size_
       l.run = cpb_codes_run(l.block, at);
       sample_panel(&l);
     }
-  seeker *seekers = s->seekers + part * s->n + of->first;
-  for (size_t i = 0; i < of->count; i++) measure_sample(s, of->first + i, &seekers[i]);
+  query_state *query_states = s->query_states + part * s->n + of->first;
+  for (size_t i = 0; i < of->count; i++) measure_sample(s, of->first + i, &query_states[i]);
 }
 
 /* ---- one query: panels that are read in part ---- */
@@ -432,7 +432,7 @@ static void look_at_part(void *arg, size_t task) {
 
 /* ---- what the parts found ---- */
 
-static void join(seek *s, size_t place, seeker *all, seeker *part) {
+static void join(seek *s, size_t place, query_state *all, query_state *part) {
   if (*part->bound < *all->bound) *all->bound = *part->bound;
   all->answer.measured += part->answer.measured;
   all->answer.undecided |= part->answer.undecided;
@@ -452,10 +452,10 @@ static void join(seek *s, size_t place, seeker *all, seeker *part) {
 
 static void settle(void *arg, size_t place) {
   seek *s = arg;
-  seeker *all = &s->seekers[place];
-  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->seekers[part * s->n + place]);
+  query_state *all = &s->query_states[place];
+  for (size_t part = 1; part < s->parts; part++) join(s, place, all, &s->query_states[part * s->n + place]);
   for (size_t part = 0; part < s->parts && !all->answer.undecided; part++)
-    measure_deferred(s, place, &s->seekers[part * s->n + place], all);
+    measure_deferred(s, place, &s->query_states[part * s->n + place], all);
 }
 
 /* ---- queries ---- */
@@ -493,7 +493,7 @@ static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
 static void grid_queries(seek *s, float *factors) {
   size_t d = s->index->options.cols;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
-  cpb_ranked *room = s->seekers[0].deferred; /* not in use yet: that of all queries */
+  cpb_ranked *room = s->query_states[0].deferred; /* not in use yet: that of all queries */
   cpb_query_order(s->known, s->q, s->index->center, s->n, d, room, s->order);
   for (size_t i = 0; i < s->n; i++)
     cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
@@ -543,7 +543,7 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, c
   s->codes = carve(c, 2 * s->groups, cpb_bytes_group(words));
   s->byte_filter.panels = carve(c, s->groups, sizeof *s->byte_filter.panels);
   s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
-  s->seekers = carve(c, cells, sizeof *s->seekers);
+  s->query_states = carve(c, cells, sizeof *s->query_states);
   s->bounds = carve(c, cells, sizeof *s->bounds);
   *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
   s->word_order = (cpb_word_order){
@@ -555,12 +555,12 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, c
   *answers = carve(c, s->n, sizeof **answers);
 }
 
-static void place_seekers(seek *s, cpb_ranked *entries) {
+static void place_query_states(seek *s, cpb_ranked *entries) {
   size_t k = s->asked->k;
   for (size_t cell = 0; cell < s->parts * s->n; cell++) {
-    seeker *of = &s->seekers[cell];
+    query_state *of = &s->query_states[cell];
     s->bounds[cell] = INFINITY;
-    *of = (seeker){.bound = &s->bounds[cell], .deferred = entries};
+    *of = (query_state){.bound = &s->bounds[cell], .deferred = entries};
     entries += s->room;
     if (s->asked->limits != NULL) continue;
     of->farthest = (cpb_best){k, 0, entries};
@@ -576,12 +576,12 @@ static void set_limits(seek *s) {
 }
 
 static void put_in_order(const seek *s, cpb_seek_answer *answers) {
-  for (size_t place = 0; place < s->n; place++) answers[s->order[place]] = s->seekers[place].answer;
+  for (size_t place = 0; place < s->n; place++) answers[s->order[place]] = s->query_states[place].answer;
 }
 
 static void forget(seek *s) {
   for (size_t cell = 0; s->asked->limits != NULL && cell < s->parts * s->n; cell++)
-    free(s->seekers[cell].answer.rows.entry);
+    free(s->query_states[cell].answer.rows.entry);
 }
 
 static cpb_status look_at_all(seek *s, cpb_error *error) {
@@ -593,7 +593,7 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
   return status;
 }
 
-cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *scratch,
+cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error) {
   enum { SPARE = 64 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
@@ -612,7 +612,7 @@ cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *
   lay_out(&s, &c, &entries, &factors, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
-  place_seekers(&s, entries);
+  place_query_states(&s, entries);
   grid_queries(&s, factors);
   if (s.partial) cpb_word_order_find(s.index, s.codes, s.bands[0].step, &s.word_order);
   if (question->limits != NULL) set_limits(&s);

@@ -6,14 +6,14 @@
 #include "search/index_object.h"
 
 /* The arguments of a search; queries are valid. */
-typedef struct cpb_seek_question {
+typedef struct cpb_scan_args {
   const cpb_index *index;
   cpb_view queries;
   size_t k;             /* rows wanted, .. */
   const double *limits; /* .. or all within limits[query] */
   const cpb_index_filter *filter;
   const cpb_exec *exec;
-} cpb_seek_question;
+} cpb_scan_args;
 
 /* The result of a query. */
 typedef struct cpb_seek_answer {
@@ -39,7 +39,7 @@ static inline double cpb_seek_key(const cpb_index *index, double value) {
 }
 
 /* One answer for each query; they are stored in the scratch, and so are their entries unless there are limits. */
-cpb_status cpb_seek_codes(const cpb_seek_question *question, cpb_index_scratch *scratch,
+cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error);
 
 #endif

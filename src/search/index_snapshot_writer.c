@@ -119,7 +119,7 @@ static cpb_status write_live(cpb_snapshot_writer *w, cpb_error *error) {
   cpb_row_buffer buffer;
   cpb_status status = cpb_snapshot_begin_rows(w, error);
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++)
-    if (!cpb_index_is_gone(index, slot))
+    if (!cpb_index_is_removed(index, slot))
       status = cpb_snapshot_row(w, cpb_slot_row(index, slot, &buffer), error);
   return status == CPB_OK ? cpb_snapshot_end_rows(w, error) : status;
 }
@@ -152,7 +152,7 @@ static cpb_status write_ids(const cpb_snapshot_writer *w, cpb_error *error) {
   cpb_status status = CPB_OK;
   if (w->l.ids_kind == CPB_IDS_NUMBERS) return CPB_OK;
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++) {
-    if (!cpb_index_is_gone(index, slot)) ids[count++] = cpb_id_map_id(&index->ids, slot);
+    if (!cpb_index_is_removed(index, slot)) ids[count++] = cpb_id_map_id(&index->ids, slot);
     if (count < AT_ONCE && slot + 1 < index->slots) continue;
     status = cpb_whole_write_at(&w->file, at, ids, count * sizeof *ids, error);
     at += count * sizeof *ids;
@@ -165,7 +165,7 @@ static cpb_ids_kind ids_kind(const cpb_index *index) {
   bool numbers = true, rising = true;
   uint64_t live = 0, last = 0;
   for (size_t slot = 0; rising && slot < index->slots; slot++) {
-    if (cpb_index_is_gone(index, slot)) continue;
+    if (cpb_index_is_removed(index, slot)) continue;
     uint64_t id = cpb_id_map_id(&index->ids, slot);
     numbers = numbers && id == live;
     rising = live == 0 || id > last;

@@ -101,7 +101,7 @@ cpb_status cpb_query_take(cpb_metric metric, cpb_view queries, double *q, cpb_qu
   for (size_t i = 0; i < queries.rows; i++) {
     const char *row = (const char *)queries.data + i * queries.stride * cpb_dtype_size(queries.dtype);
     ruler.loops->widen[queries.dtype](row, d, q + i * d);
-    cpb_first_fault_meet(&first, i, take_length(metric, &ruler, i, q + i * d, &query_scale[i]));
+    cpb_record_fault(&first, i, take_length(metric, &ruler, i, q + i * d, &query_scale[i]));
   }
   return cpb_first_fault_report(&first, "query", error);
 }

@@ -28,16 +28,16 @@ typedef struct ranking {
 
 /* One query, and the scratch space of its task. */
 typedef struct asked {
-  cpb_question_point point; /* its image, or without a map the query itself in point.image */
-  double *row;              /* base.cols */
-  cpb_ranked *entries;      /* k */
+  cpb_query_image point; /* its image, or without a map the query itself in point.image */
+  double *row;           /* base.cols */
+  cpb_ranked *entries;   /* k */
   cpb_id_set met;
 } asked;
 
 static int distance(const ranking *r, const asked *a, size_t row, double *value) {
   if (r->map == NULL) return cpb_measure(r->loops, CPB_L2, r->base, row, a->point.image, NULL, value);
   cpb_row_widen(r->base, row, a->row);
-  *value = cpb_question_distance(&a->point, a->row);
+  *value = cpb_query_image_distance(&a->point, a->row);
   return isnan(*value) ? CPB_FAULT_NAN : 0;
 }
 
@@ -47,7 +47,7 @@ static cpb_status rank_query(const ranking *r, size_t query, asked *a, cpb_error
   if (r->map == NULL)
     cpb_row_widen(r->queries, query, a->point.image);
   else
-    status = cpb_question_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, error);
+    status = cpb_query_embed(r->map, cpb_view_slice(r->queries, query, 1), &a->point, error);
   if (status != CPB_OK) return status;
   cpb_id_set_empty(&a->met);
   for (size_t i = 0; i < r->count; i++) {

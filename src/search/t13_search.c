@@ -43,7 +43,7 @@ static void factor_rows(void *arg, size_t block, size_t first, size_t count) {
     if (ahead < first + count) cpb_fetch_row(rows, search->block_order[ahead]);
     int fault =
         cpb_float_filter_row(&search->float_filter, rows, row, at, search->factors, search->start + at);
-    cpb_first_fault_meet(&search->fault, search->block_first + row, fault);
+    cpb_record_fault(&search->fault, search->block_first + row, fault);
   }
 }
 
@@ -82,7 +82,7 @@ static void number_rows(void *arg, size_t block, size_t first, size_t count) {
   int fault[ROWS_PER_TASK];
   cpb_byte_filter_numbers(&search->byte_filter, block_of(search), first, count, fault);
   for (size_t i = 0; i < count; i++)
-    cpb_first_fault_meet(&search->fault, search->block_first + first + i, fault[i]);
+    cpb_record_fault(&search->fault, search->block_first + first + i, fault[i]);
 }
 
 static void code_rows(void *arg, size_t run) {
@@ -135,7 +135,7 @@ static bool bytes_pay(const group *g) {
   return (double)g->wasted <= allowed;
 }
 
-static void settle_group(void *groups, size_t task) { cpb_group_settle((group *)groups + task); }
+static void settle_group(void *groups, size_t task) { cpb_group_measure_deferred((group *)groups + task); }
 
 /* Every part begins at a run, or at a group of rows of floats. */
 static void share_block(cpb_search *search) {
@@ -195,7 +195,7 @@ static void look(void *groups, size_t task) {
 
 /* Where bytes fail for one part of the rows, the panel goes on with floats. If few panels are left for bytes, so do
  * they: a block is not worth converting twice. True if a panel changes over. */
-static bool choose_ways(cpb_search *search) {
+static bool move_failing_panels_to_floats(cpb_search *search) {
   size_t floats = 0, failed = 0;
   for (size_t i = 0; i < search->group_count; i++)
     search->groups[i % search->panel_count].fails |= search->groups[i].fails;
@@ -214,24 +214,24 @@ static bool choose_ways(cpb_search *search) {
 static void change_to_floats(void *groups, size_t task) {
   group *g = (group *)groups + task;
   if (!g->bytes || !g->search->groups[g->panel].fails) return;
-  g->may_return = cpb_group_is_first(g);
-  for (size_t column = 0; g->may_return && column < g->count; column++)
+  g->retry_bytes = cpb_group_is_first(g);
+  for (size_t column = 0; g->retry_bytes && column < g->count; column++)
     g->deferred[column] = g->best[column].count = 0;
-  if (g->may_return) {
+  if (g->retry_bytes) {
     g->compared = g->measured = g->wasted = 0;
     g->from = g->begin;
   } else
-    cpb_group_settle(g);
+    cpb_group_measure_deferred(g);
   g->bytes = false;
   cpb_group_renew_bounds(g);
 }
 
 static void return_to_bytes(void *groups, size_t task) {
   group *g = (group *)groups + task;
-  if (!g->may_return) return;
-  cpb_group_settle(g);
+  if (!g->retry_bytes) return;
+  cpb_group_measure_deferred(g);
   g->wasted = 0;
-  g->fails = g->may_return = false;
+  g->fails = g->retry_bytes = false;
   g->bytes = true;
   cpb_group_renew_bounds(g);
 }
@@ -245,7 +245,7 @@ static cpb_status look_at_block(cpb_search *search, const cpb_exec *exec, cpb_er
   if (status == CPB_OK && floats) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
   cpb_exec_run(exec, search->group_count, look, search->groups);
-  if (!choose_ways(search)) return outcome(search, error);
+  if (!move_failing_panels_to_floats(search)) return outcome(search, error);
   cpb_exec_run(exec, search->group_count, change_to_floats, search->groups);
   if (!floats && any_group(search, has_rows_left)) status = make_factors(search, exec, error);
   if (status != CPB_OK) return status;
@@ -286,7 +286,7 @@ static bool make_room(cpb_search *search) {
 /* Puts the queries on grids for rows of this kind; bounds of other grids are not comparable and are recomputed. If a
  * sample shows that bytes would fail, they are not used. */
 static bool prepare(cpb_search *search) {
-  bool trial = search->offered == 0 && cpb_search_is_choosy(search);
+  bool trial = search->offered == 0 && cpb_search_wants_few_rows(search);
   cpb_byte_filter_queries queries = {search->n,         search->queries,       search->query_scale,
                                      search->order,     trial ? search->k : 0, search->room,
                                      search->block_rows};
@@ -309,7 +309,7 @@ static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view ro
   if (search == NULL) return cpb_fail_missing(error, "search");
   cpb_status status = cpb_check_view(rows, "base", search->float_filter.d, error);
   if (status != CPB_OK) return status;
-  if (search->spoilt)
+  if (search->failed)
     return cpb_fail(error, CPB_WHY_CALL_ORDER, "search",
                     "a search whose feed has failed accepts no more rows");
   search->fed = rows;
@@ -317,7 +317,7 @@ static __attribute__((noinline)) cpb_status feed(cpb_search *search, cpb_view ro
   search->ids = ids;
   status =
       prepare(search) ? look_at_all(search, exec, error) : cpb_fail_memory(error, "a sample of the base");
-  search->spoilt = status != CPB_OK;
+  search->failed = status != CPB_OK;
   if (status == CPB_OK) search->offered += rows.rows;
   return status;
 }

@@ -23,12 +23,13 @@ typedef struct cpb_search_group {
   size_t first, count;     /* slots of its queries */
   bool bytes;              /* filtered by bytes, .. */
   bool fails;              /* .. which leaves too many rows; of part 0: for its panel */
-  bool may_return;         /* to bytes, after the first block */
+  bool retry_bytes;        /* to bytes, after the first block */
   size_t begin, from, end; /* rows of the current block, in its order; from: the first one not compared yet */
   double bound[CPB_SEARCH_PANEL];  /* rows beyond it are not answers */
   cpb_best best[CPB_SEARCH_PANEL]; /* with limits, k grows as rows are found */
   uint64_t compared, measured, wasted;
-  size_t crowded; /* columns of the first block whose buffer overflowed: bytes cannot separate its rows */
+  size_t
+      overflowed_columns; /* columns of the first block whose buffer overflowed: bytes cannot separate its rows */
 
   size_t deferred[CPB_SEARCH_PANEL]; /* deferred rows, which may be answers: their number, .. */
   float *nearest;                    /* .. PANEL x room: lower bounds, */
@@ -77,7 +78,7 @@ struct cpb_search {
   uint64_t first_id;
   cpb_first_fault fault;
   atomic_bool out_of_memory;
-  bool spoilt;
+  bool failed;
   cpb_memory memory; /* of the arrays, except factors and answer */
 };
 
@@ -97,11 +98,11 @@ void cpb_group_take(cpb_search_group *group, size_t column, size_t row, cpb_byte
 
 /* choosy: few rows of a block are wanted. first: only the current block has been compared. hopeless: bytes cannot
  * separate the rows of that block. */
-bool cpb_search_is_choosy(const cpb_search *search);
+bool cpb_search_wants_few_rows(const cpb_search *search);
 bool cpb_group_is_first(const cpb_search_group *group);
 bool cpb_group_is_hopeless(const cpb_search_group *group);
 
 /* Measures all deferred rows. */
-void cpb_group_settle(cpb_search_group *group);
+void cpb_group_measure_deferred(cpb_search_group *group);
 
 #endif

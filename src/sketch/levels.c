@@ -229,7 +229,7 @@ static void prepare_row(block *b, size_t i) {
   b->ratio[i] = e->ratio;
   if ((b->length2[i] > 0x1p-40 && b->length2[i] < 0x1p40) || spread_any_row(b, i)) return;
   int fault = cpb_row_fault(e->loops, e->x, b->first + i);
-  cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
+  cpb_record_fault(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
   b->length2[i] = -1;
   for (size_t k = 0; k < e->x.cols; k++) *factor_at(b, i, k) = 0;
 }

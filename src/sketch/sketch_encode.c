@@ -85,7 +85,7 @@ static void prepare_row(block *b, size_t i) {
   b->faulty[i] = !place_row(e, b->first + i, &b->place);
   if (b->faulty[i]) {
     int fault = cpb_row_fault(e->loops, e->x, b->first + i);
-    cpb_first_fault_meet(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
+    cpb_record_fault(&e->fault, b->first + i, fault != 0 ? fault : CPB_FAULT_RANGE);
     return;
   }
   if (b->place.sigma != e->sketch->sigma || !(b->place.size2 < 1e30)) return;

@@ -91,13 +91,13 @@ static void bit_columns_set(bit_columns *c, size_t i, const bit_columns *from) {
   for (size_t word = 0; word < c->words; word++) *place_of(c, i, word) = *place_of(from, 0, word);
 }
 
-typedef struct leaning {
+typedef struct agreement {
   const bit_columns *columns;
   double *lean;
-} leaning;
+} agreement;
 
 static uint64_t take(void *context, size_t group, unsigned below, const uint64_t *distances) {
-  const leaning *l = context;
+  const agreement *l = context;
   (void)below; /* all columns are used */
   double n = (double)l->columns->rows;
   for (size_t k = 0; k < CPB_CODE_GROUP && group * CPB_CODE_GROUP + k < l->columns->bits; k++)
@@ -107,7 +107,7 @@ static uint64_t take(void *context, size_t group, unsigned below, const uint64_t
 
 /* lean[j] = 2 O_ij/n - 1 for all j, in [-1,1]: 1 where the bits always agree. column: the words of a column. */
 static void bit_columns_lean(const bit_columns *c, size_t i, uint64_t *column, double *lean) {
-  leaning l = {c, lean};
+  agreement l = {c, lean};
   for (size_t word = 0; word < c->words; word++) column[word] = *place_of(c, i, word);
   cpb_loops_here()->hamming(&(cpb_hamming){.groups = cpb_code_group_count(c->bits),
                                            .words = c->words,

@@ -22,8 +22,7 @@ cpb_status cpb_check_round(const cpb_map *map, cpb_error *error) {
   return CPB_OK;
 }
 
-cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
-                              cpb_error *error) {
+cpb_status cpb_query_embed(const cpb_map *map, cpb_view query, cpb_query_image *point, cpb_error *error) {
   size_t d = map->options.d;
   point->d = d;
   point->s = map->options.s;
@@ -32,7 +31,7 @@ cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_p
   return status;
 }
 
-double cpb_question_distance(const cpb_question_point *point, const double *y) {
+double cpb_query_image_distance(const cpb_query_image *point, const double *y) {
   const cpb_loops *loops = cpb_loops_here();
   size_t d = point->d;
   double rise = cpb_rise(y[d], loops->dot(y, y, d));

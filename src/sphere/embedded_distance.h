@@ -8,16 +8,15 @@
 cpb_status cpb_check_round(const cpb_map *map, cpb_error *error);
 
 /* S(q) and 1+q0 of a query, for the distances of rows. */
-typedef struct cpb_question_point {
+typedef struct cpb_query_image {
   size_t d;
   double s, rise;
   double *image; /* d+1 */
-} cpb_question_point;
-cpb_status cpb_question_embed(const cpb_map *map, cpb_view query, cpb_question_point *point,
-                              cpb_error *error);
+} cpb_query_image;
+cpb_status cpb_query_embed(const cpb_map *map, cpb_view query, cpb_query_image *point, cpb_error *error);
 
 /* |x-q| of an embedded row y of d+1 doubles. */
-double cpb_question_distance(const cpb_question_point *point, const double *y);
+double cpb_query_image_distance(const cpb_query_image *point, const double *y);
 
 /* The error of z = W(x-m), in roundings of its size, and an offset added to that size. */
 typedef struct cpb_map_rounding {

@@ -75,7 +75,7 @@ static int answer_row(void *arg, size_t row) {
     else
       fault = CPB_FAULT_RANGE;
   }
-  if (fault != 0) cpb_row_spoil(job->g, row);
+  if (fault != 0) cpb_row_fill_nan(job->g, row);
   return fault;
 }
 

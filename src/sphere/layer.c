@@ -132,8 +132,8 @@ static bool write_row(const layer_job *job, size_t i, const cpb_layer_answer *a,
 
 /* Writes a row without a result as NaN; its part of dL/dt is 0. */
 static double fail_row(layer_job *job, cpb_first_fault *of, size_t i, int fault) {
-  cpb_first_fault_meet(of, i, fault);
-  cpb_row_spoil(job->out, i);
+  cpb_record_fault(of, i, fault);
+  cpb_row_fill_nan(job->out, i);
   return 0;
 }
 
@@ -143,7 +143,7 @@ static double row_alone(layer_job *job, size_t i) {
   layer_measure m = measure(job, i, taken);
   if (!needs_no_care(job, &m)) {
     int row_fault = cpb_row_fault(job->loops, job->row, i), g_fault = cpb_row_fault(job->loops, job->g, i);
-    cpb_first_fault_meet(&job->g_fault, i, g_fault);
+    cpb_record_fault(&job->g_fault, i, g_fault);
     if (row_fault != 0 || g_fault != 0) return fail_row(job, &job->row_fault, i, row_fault);
     taken = powers_to_take(job, i);
     m = measure(job, i, taken);

@@ -53,7 +53,7 @@ static void apply_whitened(void *arg, size_t first, size_t count, double *room) 
   size_t d = map->options.d, stride = cpb_whiten_stride(d);
   cpb_view in = cpb_view_slice(a->rows.in, first, count);
   cpb_out out = cpb_out_slice(a->rows.out, first, count);
-  cpb_whiten_soon soon = cpb_whiten_look_ahead(a->rows.in, first + count, out);
+  cpb_whiten_prefetch soon = cpb_whiten_look_ahead(a->rows.in, first + count, out);
   double *from = room, *to = room + CPB_WHITEN_ROWS * stride;
   if (a->job.embedding) {
     cpb_whiten_load(a->rows.loops, in, map->center, from);

@@ -211,8 +211,8 @@ static cpb_status fit_flat(fitting *f, cpb_map **map, cpb_error *error) {
   f->center = f->o.center;
   cpb_status status = find_statistics(f, error);
   if (status == CPB_OK && f->o.whiten)
-    status = cpb_whitening_fit(&f->passes, (cpb_whitening_wish){.whiten = true, .ridge = f->o.ridge}, &f->W,
-                               error);
+    status = cpb_whitening_fit(&f->passes, (cpb_whitening_options){.whiten = true, .ridge = f->o.ridge},
+                               &f->W, error);
   if (status == CPB_OK) status = find_scale(f, error);
   if (status == CPB_OK) status = make_map(f, map, error);
   cpb_statistics_free(f->statistics);

@@ -68,7 +68,7 @@ cpb_status cpb_map_cap(const cpb_map *map, const cpb_region *region, cpb_cap *ca
   if (region->c != NULL) moved.c = memcpy(numbers, region->c, d * sizeof *numbers);
   if (map->metric != NULL) {
     moved.W = map->metric;
-    status = cpb_cap_by_whitening(&moved, map->onset, s, numbers + d, cap, error);
+    status = cpb_cap_by_whitening(&moved, map->center_with_pole, s, numbers + d, cap, error);
     if (status == CPB_OK && map->pole != NULL) cpb_pole_rotate(d, map->pole, cap->p);
   } else {
     if (region->c != NULL) translate(&moved, map->center, -1);
@@ -85,7 +85,7 @@ static cpb_status region_of(const cpb_map *map, cpb_cap *cap, double *scratch, c
   double s = map->options.s;
   if (map->metric != NULL) {
     if (map->pole != NULL) cpb_pole_rotate_back(cap->d, map->pole, cap->p);
-    return cpb_ellipsoid_from_cap(cap, map->metric, map->onset, s, scratch, region, error);
+    return cpb_ellipsoid_from_cap(cap, map->metric, map->center_with_pole, s, scratch, region, error);
   }
   cpb_status status = map->pole != NULL ? cpb_spheroid_from_cap(cap, s, map->pole, region, error)
                                         : cpb_region_from_cap(cap, s, region, error);
@@ -140,7 +140,7 @@ static cpb_ahead ahead_of(cpb_view rows, size_t steps) {
 }
 
 void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, size_t count, double *x,
-                     double *z, cpb_whiten_soon soon) {
+                     double *z, cpb_whiten_prefetch soon) {
   size_t stride = cpb_whiten_stride(d), rows = cpb_round_up(count, CPB_TILE_ROWS);
   size_t depths = cpb_round_up(d, CPB_PRODUCT_DEPTH) / CPB_PRODUCT_DEPTH;
   size_t tiles = rows / CPB_TILE_ROWS * depths * (stride / CPB_TILE_COLS);
@@ -173,10 +173,10 @@ bool cpb_whiten_blocks(size_t d, size_t first, size_t count, cpb_whiten_block *b
   return room != NULL;
 }
 
-cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
+cpb_whiten_prefetch cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out) {
   size_t left = rows.rows - next;
   cpb_view read = cpb_view_slice(rows, next, left < CPB_WHITEN_ROWS ? left : CPB_WHITEN_ROWS);
-  return (cpb_whiten_soon){read, cpb_view_of(out)};
+  return (cpb_whiten_prefetch){read, cpb_view_of(out)};
 }
 
 CPB_DEFAULTS(cpb_map_options, .size = sizeof(cpb_map_options), .s = 1)
@@ -299,7 +299,7 @@ static void fold_pole(cpb_map *map) {
   size_t d = map->options.d;
   const cpb_loops *loops = cpb_loops_here();
   memcpy(map->metric, map->whiten, d * d * sizeof *map->metric);
-  for (size_t i = 0; i < d; i++) map->onset[i] = map->center == NULL ? 0 : map->center[i];
+  for (size_t i = 0; i < d; i++) map->center_with_pole[i] = map->center == NULL ? 0 : map->center[i];
   if (map->pole == NULL) return;
   double w = fabs(map->pole[d]);
   for (size_t j = 0; j < d; j++) {
@@ -308,7 +308,7 @@ static void fold_pole(cpb_map *map) {
     for (size_t i = 0; i < d; i++) map->metric[i * d + j] += map->pole[i] * along / (w * (1 + w));
   }
   for (size_t i = 0; i < d; i++)
-    map->onset[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
+    map->center_with_pole[i] += map->options.s * loops->dot(map->unwhiten + i * d, map->pole, d);
 }
 
 /* For blocks of rows: W and W^-1 in columns, and the map between them and the sphere, which borrows from this one. */
@@ -340,7 +340,7 @@ static bool allocate(cpb_map *map, const cpb_map_options *options) {
     map->whiten = map->options.whiten = cpb_memory_copy(memory, options->whiten, d * d, row);
     map->metric = cpb_memory_copy(memory, options->whiten, d * d, row);
     map->unwhiten = cpb_memory_take(memory, d * d, row);
-    map->onset = cpb_memory_take(memory, d, row);
+    map->center_with_pole = cpb_memory_take(memory, d, row);
     map->whiten_columns = cpb_memory_lines(memory, 2 * room, row);
     map->bare = cpb_memory_take(memory, 1, sizeof *map->bare);
   }

@@ -15,10 +15,11 @@ struct cpb_map {
   cpb_map_options options; /* as given, for cpb_map_describe; its pointers point into `memory` */
   /* used for rows; NULL where the map has none */
   const double *center, *whiten;
-  double *pole;            /* of length 1 to the last bit */
-  double *mirror;          /* unit normal of the reflection that swaps `toward` and e */
-  double *unwhiten;        /* W^-1 */
-  double *metric, *onset;  /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
+  double *pole;     /* of length 1 to the last bit */
+  double *mirror;   /* unit normal of the reflection that swaps `toward` and e */
+  double *unwhiten; /* W^-1 */
+  double *metric,
+      *center_with_pole;   /* with whitening: L W and m + s W^-1 u, a whitening that holds the pole too */
   const float *high, *low; /* the centre in two floats; NULL where they cannot hold it */
   bool twofold;            /* the low float is not always 0 */
   const double *wide;      /* the centre for loops over doubles; NULL where it is 0 */
@@ -89,17 +90,17 @@ void cpb_whiten_columns(size_t d, const double *W, double *to);
 void cpb_whiten_load(const cpb_loops *loops, cpb_view rows, const double *m, double *z);
 
 /* What to prefetch during a block: the rows of the next one, and the memory of this one's results. */
-typedef struct cpb_whiten_soon {
+typedef struct cpb_whiten_prefetch {
   cpb_view read, written;
-} cpb_whiten_soon;
+} cpb_whiten_prefetch;
 
 /* For the block that ends before row `next`. */
-cpb_whiten_soon cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out);
+cpb_whiten_prefetch cpb_whiten_look_ahead(cpb_view rows, size_t next, cpb_out out);
 
 /* z_i <- W x_i for `count` rows, at most CPB_WHITEN_ROWS; both arrays have space for that many. Rows of x that pad
  * the last tile are set to 0. Memory needed soon is prefetched meanwhile. */
 void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, size_t count, double *x,
-                     double *z, cpb_whiten_soon soon);
+                     double *z, cpb_whiten_prefetch soon);
 
 /* Processes at most CPB_WHITEN_ROWS rows; `room` holds two blocks. */
 typedef void cpb_whiten_block(void *arg, size_t first, size_t count, double *room);

@@ -41,8 +41,8 @@ static void largest_of(const double *z, size_t count, double *largest) {
 }
 
 void cpb_map_fail_row(const cpb_map_rows *rows, size_t row, cpb_fault fault) {
-  cpb_first_fault_meet(rows->fault, rows->first + row, (int)fault);
-  cpb_row_spoil(rows->out, row);
+  cpb_record_fault(rows->fault, rows->first + row, (int)fault);
+  cpb_row_fill_nan(rows->out, row);
 }
 
 /* The image of infinity: -v, reflected. */

@@ -24,7 +24,7 @@ static cpb_status gather_covariance(void *arg, const cpb_slot *slot, cpb_error *
 static cpb_status find_covariance(cpb_passes *passes, double *matrix, uint64_t *rows, cpb_error *error) {
   covariance_pass p = {.exec = passes->exec};
   cpb_pass pass = {
-      .arg = &p, .block_bytes = (size_t)1 << 20, .look = cpb_meet_faults, .gather = gather_covariance};
+      .arg = &p, .block_bytes = (size_t)1 << 20, .look = cpb_record_faults, .gather = gather_covariance};
   cpb_status status = cpb_covariance_new(passes->source->cols, &p.covariance, error);
   if (status == CPB_OK) status = cpb_pass_run(passes, &pass, error);
   if (status == CPB_OK) {
@@ -130,7 +130,7 @@ static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double rid
   return status;
 }
 
-cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_wish wish, double **W, cpb_error *error) {
+cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_options wish, double **W, cpb_error *error) {
   enum { MOST = 16384 };
   size_t d = passes->source->cols;
   uint64_t rows = 0;

@@ -40,7 +40,7 @@ static cpb_status look_norms(void *arg, const cpb_slot *slot, cpb_first_fault *f
     int bad = known ? 0 : cpb_ruler_length(&ruler, i, &norms[i]);
     if (bad == 0) continue;
     norms[i] = bad == CPB_FAULT_NAN ? NAN : INFINITY;
-    cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
+    cpb_record_fault(fault, (size_t)(slot->first + i), bad);
   }
   return CPB_OK;
 }

@@ -141,13 +141,13 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
   return tell(passes, 0, error);
 }
 
-cpb_status cpb_meet_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
+cpb_status cpb_record_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
   (void)arg, (void)error;
   const cpb_loops *loops = cpb_loops_here();
   int bad = 0;
   for (size_t i = 0; i < slot->rows.rows && bad == 0; i++) {
     bad = cpb_row_fault(loops, slot->rows, i);
-    cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
+    cpb_record_fault(fault, (size_t)(slot->first + i), bad);
   }
   return CPB_OK;
 }
@@ -204,20 +204,20 @@ cpb_status cpb_source_hold(cpb_source *source, cpb_view *rows, const cpb_exec *e
 
 enum { KEPT_BYTES = 64 << 20 };
 
-void cpb_kept_source_free(cpb_kept_source *kept) {
+void cpb_cached_source_free(cpb_cached_source *kept) {
   free(kept->cache.data);
   kept->cache = (cpb_row_buffer){.row_bytes = kept->cache.row_bytes};
   kept->keeping = false;
 }
 
-static void keep(cpb_kept_source *kept, cpb_view block) {
+static void keep(cpb_cached_source *kept, cpb_view block) {
   cpb_row_buffer *cache = &kept->cache;
   bool usual = block.dtype == kept->source.dtype && block.cols == kept->source.cols;
   bool few = block.rows <= KEPT_BYTES / cache->row_bytes - cache->rows;
-  if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_kept_source_free(kept);
+  if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_cached_source_free(kept);
 }
 
-static void become_view(cpb_kept_source *kept) {
+static void become_view(cpb_cached_source *kept) {
   cpb_source *source = &kept->source;
   source->rows = kept->rows;
   source->view = cpb_rows(kept->cache.data, source->dtype, (size_t)kept->rows, source->cols);
@@ -227,7 +227,7 @@ static void become_view(cpb_kept_source *kept) {
 }
 
 static cpb_status next_kept(cpb_source *source, cpb_view *block, cpb_error *error) {
-  cpb_kept_source *kept = source->self;
+  cpb_cached_source *kept = source->self;
   cpb_status status = kept->of->next(kept->of, block, error);
   if (status != CPB_OK) return status;
   if (kept->keeping && block->rows > 0) keep(kept, *block);
@@ -237,15 +237,15 @@ static cpb_status next_kept(cpb_source *source, cpb_view *block, cpb_error *erro
 }
 
 static cpb_status rewind_kept(cpb_source *source, cpb_error *error) {
-  cpb_kept_source *kept = source->self;
+  cpb_cached_source *kept = source->self;
   kept->rows = 0;
   kept->cache.rows = 0;
   return kept->of->rewind(kept->of, error);
 }
 
-void cpb_kept_source_init(cpb_kept_source *kept, cpb_source *of) {
+void cpb_cached_source_init(cpb_cached_source *kept, cpb_source *of) {
   size_t size = cpb_dtype_size(of->dtype);
-  *kept = (cpb_kept_source){.source = *of, .of = of, .cache.row_bytes = of->cols * size};
+  *kept = (cpb_cached_source){.source = *of, .of = of, .cache.row_bytes = of->cols * size};
   kept->source.next = next_kept;
   kept->source.rewind = rewind_kept;
   kept->source.self = kept;

@@ -65,7 +65,7 @@ cpb_status cpb_pass_run(cpb_passes *passes, const cpb_pass *pass, cpb_error *err
 cpb_dtype cpb_pass_dtype(const cpb_source *source);
 
 /* A `look` that reports the first row with NaN or inf. */
-cpb_status cpb_meet_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error);
+cpb_status cpb_record_faults(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error);
 
 /* All rows of a source in one view, f32 to i8; *owned is their memory, which the caller frees: NULL if the source
  * has them in memory and lends them. */
@@ -81,15 +81,15 @@ typedef struct cpb_row_buffer {
 /* Appends the rows of a block without gaps between them. */
 cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error);
 
-typedef struct cpb_kept_source {
+typedef struct cpb_cached_source {
   cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
   uint64_t rows; /* of the last pass that read `of` */
   bool keeping;
   cpb_row_buffer cache;
-} cpb_kept_source;
+} cpb_cached_source;
 
-void cpb_kept_source_init(cpb_kept_source *kept, cpb_source *of);
-void cpb_kept_source_free(cpb_kept_source *kept);
+void cpb_cached_source_init(cpb_cached_source *kept, cpb_source *of);
+void cpb_cached_source_free(cpb_cached_source *kept);
 
 #endif

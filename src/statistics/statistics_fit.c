@@ -26,7 +26,7 @@ static cpb_view directions_of(const cpb_slot *slot, cpb_first_fault *fault) {
     double norm, *u = slot->room + good * d;
     int bad = cpb_ruler_length(&ruler, i, &norm);
     if (bad == 0 && norm == 0) bad = CPB_FAULT_ZERO;
-    cpb_first_fault_meet(fault, (size_t)(slot->first + i), bad);
+    cpb_record_fault(fault, (size_t)(slot->first + i), bad);
     if (bad != 0) continue;
     for (size_t k = 0; k < d; k++) u[k] = cpb_view_at(slot->rows, i, k) / norm;
     good++;
@@ -40,7 +40,7 @@ static cpb_status look(void *arg, const cpb_slot *slot, cpb_first_fault *fault, 
   cpb_view rows = g->what == CPB_GATHER_DIRECTIONS ? directions_of(slot, fault) : slot->rows;
   cpb_status status = cpb_statistics_update(piece, rows, g->first_id + slot->first, error);
   if (status != CPB_OK || cpb_statistics_bad_rows(piece) == 0) return status;
-  return cpb_meet_faults(NULL, slot, fault, error);
+  return cpb_record_faults(NULL, slot, fault, error);
 }
 
 static cpb_status gather(void *arg, const cpb_slot *slot, cpb_error *error) {

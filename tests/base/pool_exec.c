@@ -275,7 +275,7 @@ typedef struct faults {
 static void meet(void *arg, size_t i) {
   faults *f = arg;
   size_t row = MOST - 1 - i; /* the last rows first */
-  if (f->of_row[row] != 0) cpb_first_fault_meet(&f->first, row, f->of_row[row]);
+  if (f->of_row[row] != 0) cpb_record_fault(&f->first, row, f->of_row[row]);
 }
 
 static void the_first_fault_is_the_lowest_row(void **state) {
@@ -312,8 +312,8 @@ static void each_fault_has_its_sentence(void **state) {
   for (int i = 0; i < 5; i++) {
     cpb_first_fault first = {0};
     cpb_error error;
-    cpb_first_fault_meet(&first, 17, i + 1);
-    cpb_first_fault_meet(&first, 18, CPB_FAULT_NAN);
+    cpb_record_fault(&first, 17, i + 1);
+    cpb_record_fault(&first, 18, CPB_FAULT_NAN);
     assert_int_equal(cpb_first_fault_report(&first, "q", &error), CPB_EROW);
     assert_int_equal(cpb_first_fault_report(&first, "q", NULL), CPB_EROW);
     assert_non_null(strstr(error.text, "q row 17"));

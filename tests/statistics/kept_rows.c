@@ -57,11 +57,11 @@ static void passes_read_what_is_not_kept(void **state) {
                      .next = count_on,
                      .rewind = count_anew,
                      .self = &c};
-    cpb_kept_source kept;
-    cpb_kept_source_init(&kept, &of);
+    cpb_cached_source kept;
+    cpb_cached_source_init(&kept, &of);
     for (int pass = 0; pass < 3; pass++) expect_pass(&kept.source, rows[i]);
     assert_int_equal(c.passes, rows[i] > 0 && rows[i] <= FEW ? 1 : 3);
-    cpb_kept_source_free(&kept);
+    cpb_cached_source_free(&kept);
   }
 }
 
