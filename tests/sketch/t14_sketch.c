@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 #include "capball/advanced/candidates.h"
+#include "capball/advanced/feed.h"
 #include "capball/capball.h"
 #include "loops/table.h"
 #include "support/big.h"
@@ -367,6 +368,8 @@ static void ranks_are_those_of_exact_search(void **state) {
   for (size_t i = 0; i < QUERIES * N; i++) candidates[i].id = i % N;
   for (size_t k = 0; k < D; k++) x[k] = 1e4; /* far in the south */
   cpb_view base = cpb_rows(x, CPB_F64, N, D), queries = cpb_rows(q, CPB_F64, QUERIES, D);
+  cpb_store rows = cpb_store_from_view(base);
+  cpb_rerank_options plain = {.size = sizeof plain, .k = K};
   cpb_map_options options;
   cpb_map_options_init(&options, sizeof options);
   cpb_map *map;
@@ -378,8 +381,8 @@ static void ranks_are_those_of_exact_search(void **state) {
   test_status((int)cpb_map_embed(map, base, cpb_rows_out(images, CPB_F64, N, D + 1), NULL, &error), CPB_OK,
               error.text);
   test_status((int)cpb_knn(base, queries, K, CPB_L2, exact, NULL, &error), CPB_OK, error.text);
-  test_status((int)cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error), CPB_OK,
-              error.text);
+  test_status((int)cpb_rerank_store(&rows, queries, candidates, N, &plain, hits, cpb_pool_exec(pool), &error),
+              CPB_OK, error.text);
   for (size_t i = 0; i < QUERIES * K; i++)
     assert_true(hits[i].id == exact[i].id && hits[i].value == exact[i].value);
   cpb_store embedded = cpb_store_from_view(cpb_rows(images, CPB_F64, N, D + 1));
@@ -394,21 +397,22 @@ static void ranks_are_those_of_exact_search(void **state) {
   law_holds("T13", "|x-q| from images", "f64", worst, 64);
   uint64_t kept = candidates[N + 17].id;
   candidates[N + 17].id = N;
-  assert_int_equal(cpb_rerank(base, queries, candidates, N, K, hits, NULL, &error), CPB_EINVAL);
-  assert_int_equal(cpb_rerank(base, queries, candidates, 5, K, hits, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_rerank_store(&rows, queries, candidates, N, &plain, hits, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_rerank_store(&rows, queries, candidates, 5, &plain, hits, NULL, &error), CPB_EINVAL);
   for (size_t other = 0; other < N; other += 16) {
     candidates[N + 17].id = candidates[N + other].id;
-    test_status((int)cpb_rerank(base, queries, candidates, N, K, hits, cpb_pool_exec(pool), &error),
-                CPB_EINVAL, error.text);
+    test_status(
+        (int)cpb_rerank_store(&rows, queries, candidates, N, &plain, hits, cpb_pool_exec(pool), &error),
+        CPB_EINVAL, error.text);
     assert_int_equal(error.reason, CPB_WHY_ROW_TWICE);
     assert_string_equal(error.text, "query 1 has a candidate twice");
   }
   candidates[N + 17].id = kept;
   x[3 * D] = NAN;
-  assert_int_equal(cpb_rerank(base, queries, candidates, N, K, hits, NULL, &error), CPB_EROW);
+  assert_int_equal(cpb_rerank_store(&rows, queries, candidates, N, &plain, hits, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 3);
   q[D] = INFINITY;
-  assert_int_equal(cpb_rerank(base, queries, candidates, N, K, hits, NULL, &error), CPB_EROW);
+  assert_int_equal(cpb_rerank_store(&rows, queries, candidates, N, &plain, hits, NULL, &error), CPB_EROW);
   assert_int_equal(error.row, 1);
   cpb_map_free(map);
   free(x);
