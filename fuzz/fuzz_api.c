@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/feed.h"
 #include "capball/advanced/statistics.h"
 #include "fuzz_bytes.h"
 
@@ -175,8 +176,12 @@ static void try_search(arena *a) {
   cpb_metric metric = (cpb_metric)fuzz_below(&a->from, 5);
   cpb_status status = cpb_knn(base, queries, k, metric, hits, NULL, &error);
   judge(status, &error);
-  if (status == CPB_OK && k <= base.rows && k > 0)
-    judge(cpb_rerank(base, queries, hits, k, 1 + fuzz_below(&a->from, k), hits, NULL, &error), &error);
+  cpb_rerank_options nearest = {.size = sizeof nearest};
+  cpb_store store = cpb_store_from_view(base);
+  if (status == CPB_OK && k <= base.rows && k > 0) {
+    nearest.k = 1 + fuzz_below(&a->from, k);
+    judge(cpb_rerank_store(&store, queries, hits, k, &nearest, hits, NULL, &error), &error);
+  }
 }
 
 static void try_transform(arena *a) {

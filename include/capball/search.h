@@ -61,15 +61,6 @@ CPB_CALL cpb_status cpb_search_run(cpb_source *base, cpb_view queries, const cpb
                                    cpb_search_take *take, void *context, const cpb_exec *exec,
                                    cpb_error *error);
 
-/** The k nearest of given candidates, by |x-q| in double.                                           T13
- *  base         the rows that the candidate ids refer to, any dtype
- *  candidates   queries.rows x count, of which only the ids are used; no id twice for a query
- *  hits         queries.rows x k, caller's, k <= count; ties by id
- *  EROW names a row of the base or a query with NaN or inf; EINVAL for an id beyond the base or one that occurs
- *  twice for a query. */
-CPB_CALL cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count,
-                               size_t k, cpb_hit *hits, const cpb_exec *exec, cpb_error *error);
-
 /** The k nearest of several lists, such as the results for parts of a base: the result of one search over all of
  *  them. A hit that occurs in several lists, with the same id and value, is returned once.
  *  lists    n lists of counts[i] hits, each nearest first, equal values by id     borrowed for the call

@@ -106,13 +106,6 @@ static cpb_status rank(ranking *r, const cpb_exec *exec, cpb_error *error) {
   return cpb_exec_try(exec, tasks, rank_queries, r, error);
 }
 
-cpb_status cpb_rerank(cpb_view base, cpb_view queries, const cpb_hit *candidates, size_t count, size_t k,
-                      cpb_hit *hits, const cpb_exec *exec, cpb_error *error) {
-  ranking r = {
-      .base = base, .queries = queries, .candidates = candidates, .count = count, .k = k, .hits = hits};
-  return rank(&r, exec, error);
-}
-
 /* T13 T14: ranks candidates by rows in a store, and checks codes against rows. */
 
 /* The distinct ids of all candidates, ascending; returns their number. */

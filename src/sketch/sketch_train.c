@@ -600,17 +600,3 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   if (status == CPB_OK) cpb_sized_give(report, &own, sizeof own);
   return status;
 }
-
-cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
-                                 const cpb_exec *exec, cpb_error *error) {
-  if (sketch == NULL || point == NULL) return cpb_fail_missing(error, sketch == NULL ? "sketch" : "point");
-  if (cpb_is_principal(sketch)) return cpb_fail_choice(error, "kind", (int)sketch->options.kind);
-  if (x.rows == 0) return cpb_fail_count(error, "x", 0, "dependence is measured on at least 1 row");
-  training t = {.exec = exec, .error = error, .x = x, .bits = sketch->options.bits};
-  t.sketch = (cpb_sketch *)(uintptr_t)sketch; /* only read */
-  cpb_status status =
-      allocate_bits(&t) ? measure(&t, x) : cpb_fail_memory(error, "the bits of %zu rows", x.rows);
-  if (status == CPB_OK) *point = t.now;
-  cpb_memory_free(&t.memory);
-  return status;
-}

@@ -14,10 +14,6 @@
 cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *training, cpb_sketch **sketch,
                             cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error);
 
-/** Mean and worst dependence of the bits of these rows.                                           T14 */
-cpb_status cpb_sketch_dependence(const cpb_sketch *sketch, cpb_view x, cpb_sketch_point *point,
-                                 const cpb_exec *exec, cpb_error *error);
-
 /* cpb_sketch_train for CPB_SKETCH_PRINCIPAL; options and rows have been checked. `turn` trains normals of another kind, for
  * CPB_ROTATION_TURNED. */
 typedef cpb_status cpb_sketch_turn(cpb_view sample, const cpb_sketch_training *training, cpb_sketch **sketch,

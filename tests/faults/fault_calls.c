@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "capball/capball.h"
+#include "capball/advanced/feed.h"
 #include "capball/advanced/statistics.h"
 #include "faults/fault_shim.h"
 #include "ball/smo.h"
@@ -160,7 +161,9 @@ static cpb_status searches(cpb_error *error) {
   cpb_hit hits[4 * 5], best[4 * 2];
   cpb_view queries = cpb_rows(x, CPB_F64, 4, COLS);
   cpb_status status = cpb_knn(rows(), queries, 5, CPB_L2, hits, NULL, error);
-  if (status == CPB_OK) status = cpb_rerank(rows(), queries, hits, 5, 2, best, NULL, error);
+  cpb_store store = cpb_store_from_view(rows());
+  cpb_rerank_options two = {.size = sizeof two, .k = 2};
+  if (status == CPB_OK) status = cpb_rerank_store(&store, queries, hits, 5, &two, best, NULL, error);
   return status;
 }
 

@@ -358,7 +358,10 @@ static void known_values(void **state) {
     if (hit.value != cases[i].value && !(off <= 0x1p-52 * fabs(cases[i].value)))
       fail_msg("case %zu: %a, not %a", i, hit.value, cases[i].value);
     if (cases[i].metric != CPB_L2) continue;
-    test_status((int)cpb_rerank(base, queries, &hit, 1, 1, &hit, NULL, &error), CPB_OK, error.text);
+    cpb_store store = cpb_store_from_view(base);
+    cpb_rerank_options one = {.size = sizeof one, .k = 1};
+    test_status((int)cpb_rerank_store(&store, queries, &hit, 1, &one, &hit, NULL, &error), CPB_OK,
+                error.text);
     assert_true(hit.value == cases[i].value || fabs(hit.value - cases[i].value) == off);
   }
 }

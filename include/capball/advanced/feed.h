@@ -56,13 +56,15 @@ typedef struct cpb_rerank_options {
 } cpb_rerank_options;
 CPB_API void cpb_rerank_options_init(cpb_rerank_options *options, size_t size);
 
-/** cpb_rerank with rows read by number, each once; with a map, from embedded rows only.                  T13
+/** The k nearest of given candidates, by |x-q| in double; their rows are read by number, each once. With a map, from
+ *  embedded rows only:                                                                              T13
  *    |x-q|^2 = (|q|^2+s^2) (|x^-q^|^2/2) / (1+x0),  norms about the map's centre
- *  base        rows of d; with a map (pole e, no reflection) embedded rows of d+1, whose rounding limits the
+ *  base        rows of d, any dtype; with a map (pole e, no reflection) embedded rows of d+1, whose rounding limits the
  *              precision: the error of |x-q| is about 2u s of their type for rows of |x| <= s
- *  candidates  queries.rows x count, of which only the ids are used
- *  hits        queries.rows x k, caller's
- *  EROW: error->row is the number of a row of the base. */
+ *  candidates  queries.rows x count, of which only the ids are used; no id twice for a query
+ *  hits        queries.rows x k, caller's, k <= count; ties by id
+ *  EROW names a row of the base or a query with NaN or inf; EINVAL for an id beyond the base or one that occurs
+ *  twice for a query. */
 CPB_CALL cpb_status cpb_rerank_store(const cpb_store *base, cpb_view queries, const cpb_hit *candidates,
                                      size_t count, const cpb_rerank_options *options, cpb_hit *hits,
                                      const cpb_exec *exec, cpb_error *error);
