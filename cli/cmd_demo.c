@@ -3,8 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capball/advanced/flow.h"
-#include "cli.h"
+#include "output.h"
 #include "show/demo.h"
 
 typedef struct painter {
@@ -72,13 +71,9 @@ static int show(cli_job *job, const demo *d) {
   fflush(to);
   size_t length = 0;
   char *page = demo_page(d, &length);
-  if (page == NULL) return cli_fail(job, "the page could not be drawn");
-  cpb_error error;
-  cpb_status status = cpb_write_whole(path, page, length, &error);
-  free(page);
-  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  if (to == stdout) printf("\nThe same with pictures: %s\n", path);
-  return CLI_OK;
+  int result = cli_write_text(job, path, page, length);
+  if (result == CLI_OK && to == stdout) printf("\nThe same with pictures: %s\n", path);
+  return result;
 }
 
 static int run(cli_job *job) {

@@ -383,15 +383,9 @@ static cpb_status put_line(void *context, size_t query, const cpb_hit *hits, siz
   (void)error;
   printf("{\"query\":%zu,\"ids\":[", query);
   for (size_t i = 0; i < count; i++) printf("%s%llu", i == 0 ? "" : ",", (unsigned long long)hits[i].id);
-  printf("],\"%ss\":[", cli_value_word(a->facts.metric));
-  for (size_t i = 0; i < count; i++) {
-    if (i > 0) putchar(',');
-    if (isinf(hits[i].value))
-      fputs(hits[i].value > 0 ? "1e999" : "-1e999", stdout); /* JSON has no inf */
-    else
-      cli_put_number(stdout, hits[i].value);
-  }
-  puts("]}");
+  fputs("],", stdout);
+  cli_put_values(stdout, hits, count, a->facts.metric);
+  puts("}");
   return CPB_OK;
 }
 

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capball/advanced/flow.h"
-#include "cli.h"
+#include "output.h"
 
 /* Relative to the directory of the command: installed, and in the build directory. */
 static const char *const places[] = {"../share/capball/page.html", "web/index.html"};
@@ -46,13 +45,10 @@ static int run(cli_job *job) {
   char *bytes = read_page(file, &length);
   fclose(file);
   if (bytes == NULL) return cli_fail(job, "the page cannot be read");
-  cpb_error error;
-  cpb_status status = cpb_write_whole(job->options.output, bytes, length, &error);
-  free(bytes);
-  if (status != CPB_OK) return cli_fail(job, "%s", error.text);
-  if (strcmp(job->options.output, "-") != 0)
+  int result = cli_write_text(job, job->options.output, bytes, length);
+  if (result == CLI_OK && strcmp(job->options.output, "-") != 0)
     cli_say(job, "%s: %zu bytes; open it in a browser", job->options.output, length);
-  return CLI_OK;
+  return result;
 }
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,

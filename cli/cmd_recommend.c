@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/flow.h"
 #include "data_file.h"
 #include "json_print.h"
+#include "output.h"
 #include "engine_job.h"
 #include "recommend_commands.h"
 #include "show/recommend_page.h"
@@ -62,15 +62,11 @@ static int print_json(const cli_job *job, const cpb_recommendation_facts *r, con
 
 static int write_page(const cli_job *job, const cpb_recommendation_facts *r, const char *text,
                       const char *commands) {
-  size_t length;
-  cpb_error error;
+  size_t length = 0;
   show_advice advice = {
       .name = cli_name(job->operands[0]), .text = text, .commands = commands, .note = cli_commands_note(job)};
   char *page = show_recommend_page(r, &advice, &length);
-  if (page == NULL) return cli_fail(job, "no memory for the page");
-  cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
-  free(page);
-  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+  return cli_write_text(job, job->options.html, page, length);
 }
 
 static int tell(const cli_job *job, const cpb_recommendation *recommendation) {

@@ -168,7 +168,6 @@ static int write_ranges(const rescoring *r) {
   const cli_options *o = &r->job->options;
   show_text text;
   FILE *to = show_text_open(&text);
-  cpb_error error;
   for (size_t query = 0; to != NULL && query < r->n; query++) {
     const cpb_hit *hits = r->hits + query * r->k;
     size_t count = 0;
@@ -179,13 +178,11 @@ static int write_ranges(const rescoring *r) {
   }
   bool whole = to != NULL && show_text_close(&text, to);
   if (!whole) return cli_fail(r->job, "no memory for the answers");
-  cpb_status status = cpb_write_whole(o->output, text.bytes, text.length, &error);
-  free(text.bytes);
-  if (status != CPB_OK) return cli_fail(r->job, "%s", error.text);
-  if (o->certificates == NULL) return CLI_OK;
+  int result = cli_write_text(r->job, o->output, text.bytes, text.length);
+  if (result != CLI_OK || o->certificates == NULL) return result;
   cli_output out = {.job = r->job, .rows = &r->queries};
-  int result = cli_output_add(&out, o->certificates, NULL,
-                              cli_id_dtype(o->certificates, NULL, r->embedded.info.rows), 1, r->n, "needed");
+  result = cli_output_add(&out, o->certificates, NULL,
+                          cli_id_dtype(o->certificates, NULL, r->embedded.info.rows), 1, r->n, "needed");
   if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(r->needed, CPB_I64, r->n, 1));
   return cli_output_finish(&out, result);
 }

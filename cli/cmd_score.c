@@ -68,15 +68,11 @@ static show_scores shown(const scoring *s) {
 static int write_page(const scoring *s) {
   show_scores page = shown(s);
   size_t length = 0;
-  cpb_error error;
   char *again = cli_command_again(s->job), *text = NULL;
   page.again = again;
   if (again != NULL) text = show_score_page(&page, &length);
   free(again);
-  if (text == NULL) return cli_fail(s->job, "no memory for the page");
-  cpb_status status = cpb_write_whole(s->job->options.html, text, length, &error);
-  free(text);
-  return status == CPB_OK ? CLI_OK : cli_fail(s->job, "%s", error.text);
+  return cli_write_text(s->job, s->job->options.html, text, length);
 }
 
 /* ---- what is told ---- */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/advanced/flow.h"
 #include "json_print.h"
+#include "output.h"
 #include "recommend_commands.h"
 #include "show/engine_page.h"
 #include "show/engine_text.h"
@@ -138,14 +138,10 @@ static int print_facts(const cli_job *job, const cpb_engine_facts *f, const word
 }
 
 static int write_page(const cli_job *job, const cpb_engine_facts *f, const words *w) {
-  size_t length;
-  cpb_error error;
+  size_t length = 0;
   show_advice advice = {cli_name(job->operands[0]), w->text, w->method, w->commands, cli_commands_note(job)};
   char *page = show_engine_page(f, &advice, &length);
-  if (page == NULL) return cli_fail(job, "no memory for the page");
-  cpb_status status = cpb_write_whole(job->options.html, page, length, &error);
-  free(page);
-  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+  return cli_write_text(job, job->options.html, page, length);
 }
 
 static int print_in_words(const cli_job *job, const cpb_engine_facts *f, const words *w) {

@@ -111,3 +111,11 @@ int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype 
   if (bad > 0) cli_say(in->job, "bad rows left out: %llu", (unsigned long long)bad);
   return CLI_OK;
 }
+
+int cli_write_text(const cli_job *job, const char *path, char *text, size_t length) {
+  cpb_error error;
+  if (text == NULL) return cli_fail(job, "no memory for %s", cli_name(path));
+  cpb_status status = cpb_write_whole(path, text, length, &error);
+  free(text);
+  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+}

@@ -35,4 +35,7 @@ int cli_output_finish(cli_output *out, int result);
 int cli_flow(cli_input *in, cpb_flow_options *flow, const char *path, cpb_dtype dtype,
              const char *const *columns, cpb_seal *seal);
 
+/* Writes a file whose content is in memory, and frees that; NULL: there was no memory for it. */
+int cli_write_text(const cli_job *job, const char *path, char *text, size_t length);
+
 #endif

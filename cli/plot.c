@@ -1,5 +1,5 @@
-#include "capball/advanced/flow.h"
 #include "plot.h"
+#include "output.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,10 +44,7 @@ int cli_plot(const cli_job *job, const char *title, void (*write)(const void *ar
   *drawn = how == SHOW_DRAWN;
   if (how == SHOW_NO_GNUPLOT) return CLI_OK;
   if (how == SHOW_NOT_DRAWN) return cli_fail(job, "%s", picture.why);
-  cpb_error error;
-  cpb_status status = cpb_write_whole(path, picture.bytes, picture.length, &error);
-  free(picture.bytes);
-  return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
+  return cli_write_text(job, path, picture.bytes, picture.length);
 }
 
 int cli_plot_wanted(const cli_job *job, const char *title, void (*write)(const void *arg, FILE *to),

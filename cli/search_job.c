@@ -37,6 +37,18 @@ static void put_name(FILE *to, const cli_input *in, uint64_t row) {
   free(text);
 }
 
+void cli_put_values(FILE *to, const cpb_hit *hits, size_t count, cpb_metric metric) {
+  fprintf(to, "\"%ss\":[", cli_value_word(metric));
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) fputc(',', to);
+    if (isinf(hits[i].value))
+      fputs(hits[i].value > 0 ? "1e999" : "-1e999", to); /* JSON has no inf */
+    else
+      cli_put_number(to, hits[i].value);
+  }
+  fputc(']', to);
+}
+
 void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_input *base,
                   const cpb_hit *hits, size_t count, cpb_metric metric) {
   fprintf(to, "{\"query\":%llu,", (unsigned long long)cpb_reader_row(queries->reader, query));
@@ -53,15 +65,8 @@ void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_in
     if (i > 0) fputc(',', to);
     put_name(to, base, hits[i].id);
   }
-  fprintf(to, "],\"%ss\":[", cli_value_word(metric));
-  for (size_t i = 0; i < count; i++) {
-    if (i > 0) fputc(',', to);
-    if (isinf(hits[i].value))
-      fputs(hits[i].value > 0 ? "1e999" : "-1e999", to); /* JSON has no inf */
-    else
-      cli_put_number(to, hits[i].value);
-  }
-  fputc(']', to);
+  fputs("],", to);
+  cli_put_values(to, hits, count, metric);
 }
 
 void cli_search_close(cli_search_job *search) {

@@ -27,6 +27,9 @@ int cli_search_run(cli_search_job *search, cpb_search_take *take, void *context)
 void cli_put_hits(FILE *to, const cli_input *queries, size_t query, const cli_input *base,
                   const cpb_hit *hits, size_t count, cpb_metric metric);
 
+/* "distances":[..], or "products" or "cosines". */
+void cli_put_values(FILE *to, const cpb_hit *hits, size_t count, cpb_metric metric);
+
 /* The name of a value: "distance", "product" or "cosine". */
 const char *cli_value_word(cpb_metric metric);
 

@@ -85,6 +85,8 @@ int face_out_take(face_out *out, PyObject *given, const char *name, cpb_dtype dt
 /* The array, as a new reference; the buffer is given back. */
 PyObject *face_out_done(face_out *out);
 void face_out_drop(face_out *out);
+/* The array after CPB_OK; else NULL, with the exception of the error. */
+PyObject *face_out_end(face_out *out, cpb_status status, const cpb_error *error);
 
 /* The two objects of out=(a, b); both NULL where it is not given. -1 with an exception that says what is wanted. */
 int face_pair(PyObject *value, const char *wanted, PyObject **pair);

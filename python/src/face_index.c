@@ -192,9 +192,7 @@ static PyObject *index_rows(PyObject *self, PyObject *ids) {
   status = cpb_index_rows(held(self), buffer.buf, count, rows.out.data, &error);
   Py_END_ALLOW_THREADS;
   PyBuffer_Release(&buffer);
-  if (status == CPB_OK) return face_out_done(&rows);
-  face_out_drop(&rows);
-  return face_fail(status, &error);
+  return face_out_end(&rows, status, &error);
 }
 
 /* ---- filters */

@@ -152,9 +152,7 @@ static PyObject *scores_of(const cpb_model *model, cpb_view x, PyObject **values
   status = cpb_model_scores(model, x, out.out, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
-  if (status == CPB_OK) return face_out_done(&out);
-  face_out_drop(&out);
-  return face_fail(status, &error);
+  return face_out_end(&out, status, &error);
 }
 
 static PyObject *model_scores(FACE_CALL) {

@@ -101,9 +101,7 @@ static PyObject *apply(const cpb_map *map, rows_call *call, face_rows *in, size_
   status = call(map, in->view, out.out, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
-  if (status == CPB_OK) return face_out_done(&out);
-  face_out_drop(&out);
-  return face_fail(status, &error);
+  return face_out_end(&out, status, &error);
 }
 
 static PyObject *rows_method(PyObject *self, const char *function, rows_call *call, size_t in_cols,

@@ -225,6 +225,12 @@ void face_out_drop(face_out *out) {
   Py_DecRef(array);
 }
 
+PyObject *face_out_end(face_out *out, cpb_status status, const cpb_error *error) {
+  if (status == CPB_OK) return face_out_done(out);
+  face_out_drop(out);
+  return face_fail(status, error);
+}
+
 PyObject *face_matrix(const void *data, cpb_dtype dtype, size_t rows, size_t cols) {
   PyObject *array = new_array(dtype, rows, cols, FACE_ROWS);
   Py_buffer buffer;

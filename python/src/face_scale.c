@@ -219,9 +219,7 @@ static PyObject *abid_numbers(cpb_view x, const double *center, const double *s,
                      : cpb_abid_original(x, center, pairs, out.out.data, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
-  if (status == CPB_OK) return face_out_done(&out);
-  face_out_drop(&out);
-  return face_fail(status, &error);
+  return face_out_end(&out, status, &error);
 }
 
 static PyObject *abid(FACE_CALL) {
@@ -328,9 +326,7 @@ static PyObject *apply_rows(PyObject *self, cpb_role role, face_rows *x, PyObjec
   status = cpb_transform_apply(object->held, role, x->view, out.out, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
-  if (status == CPB_OK) return face_out_done(&out);
-  face_out_drop(&out);
-  return face_fail(status, &error);
+  return face_out_end(&out, status, &error);
 }
 
 static PyObject *apply_as(PyObject *self, cpb_role role, const char *function, PyObject *const *args,

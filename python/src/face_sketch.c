@@ -86,9 +86,7 @@ static PyObject *codes_of(const cpb_sketch *sketch, cpb_view x, size_t bytes, Py
   status = cpb_sketch_encode(sketch, x, codes.out.data, run.how, &error);
   Py_END_ALLOW_THREADS;
   face_run_end(&run);
-  if (status == CPB_OK) return face_out_done(&codes);
-  face_out_drop(&codes);
-  return face_fail(status, &error);
+  return face_out_end(&codes, status, &error);
 }
 
 static PyObject *sketch_encode(FACE_CALL) {
