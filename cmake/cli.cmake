@@ -7,7 +7,7 @@ if(CPB_CLI_SOURCES)
   target_include_directories(capball_command PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_definitions(capball_command PUBLIC _GNU_SOURCE CLI_HDF5=$<BOOL:${CPB_WITH_hdf5}> CLI_GZ=$<BOOL:${CPB_WITH_zlib}>
     CLI_ZST=$<BOOL:${CPB_WITH_zstd}>)
-  target_link_libraries(capball_command PUBLIC capball_static m)
+  target_link_libraries(capball_command PUBLIC capball_programs m)
   add_executable(capball_cli cli/main.c)
   set_target_properties(capball_cli PROPERTIES OUTPUT_NAME capball)
   target_link_libraries(capball_cli PRIVATE capball_command)

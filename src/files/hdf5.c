@@ -4,6 +4,7 @@
 #include "files/formats.h"
 
 #include "base/fail.h"
+#include "files/hdf5_calls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,16 +16,7 @@
 
 #ifdef CPB_HAVE_HDF5
 
-#include <hdf5.h>
 #include <stdio.h>
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
-
-/* hdf5.h compares its version with the library's and aborts on any difference. The name that is linked contains the version
- * of the ABI, which is sufficient. */
-#undef H5check
-#define H5check() ((void)0)
 
 /* ---- a virtual file driver: HDF5 over a file that this library has opened ----
  *
@@ -51,7 +43,7 @@ static driver_file *of(const H5FD_t *file) { return (driver_file *)(uintptr_t)fi
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t largest) {
   (void)name, (void)flags, (void)largest;
-  driver_bytes *const *bytes = H5Pget_driver_info(access);
+  driver_bytes *const *bytes = cpb_h5()->H5Pget_driver_info(access);
   driver_file *file = bytes == NULL ? NULL : calloc(1, sizeof *file);
   if (file == NULL) return NULL;
   file->bytes = *bytes;
@@ -161,19 +153,19 @@ static const H5FD_class_t driver = {
 
 /* Closes a space, type, attribute, object or list of properties, if it is open. */
 static void release(hid_t id) {
-  if (id >= 0) H5Idec_ref(id);
+  if (id >= 0) cpb_h5()->H5Idec_ref(id);
 }
 
 typedef enum mode { READ, CREATE, ADD } mode;
 
 /* The bytes must live until the file is closed; so does the driver, whose references HDF5 counts. */
 static hid_t driver_open_file(driver_bytes *bytes, mode how) {
-  hid_t ours = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-  if (ours >= 0 && access >= 0 && H5Pset_driver(access, ours, &bytes) >= 0)
-    file = how == CREATE ? H5Fcreate("capball", H5F_ACC_TRUNC, H5P_DEFAULT, access)
-                         : H5Fopen("capball", how == READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
+  hid_t ours = cpb_h5()->H5FDregister(&driver), access = cpb_h5()->H5Pcreate(H5P_FILE_ACCESS), file = -1;
+  if (ours >= 0 && access >= 0 && cpb_h5()->H5Pset_driver(access, ours, &bytes) >= 0)
+    file = how == CREATE ? cpb_h5()->H5Fcreate("capball", H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                         : cpb_h5()->H5Fopen("capball", how == READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
   release(access);
-  if (ours >= 0) H5FDunregister(ours);
+  if (ours >= 0) cpb_h5()->H5FDunregister(ours);
   return file;
 }
 
@@ -214,14 +206,14 @@ typedef struct silenced_errors {
 
 static silenced_errors silence_errors(void) {
   silenced_errors saved = {NULL, NULL};
-  H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  cpb_h5()->H5Eget_auto2(H5E_DEFAULT, &saved.function, &saved.data);
+  cpb_h5()->H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return saved;
 }
 
 static void end_silence(silenced_errors saved) {
-  H5Eclear2(H5E_DEFAULT);
-  H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
+  cpb_h5()->H5Eclear2(H5E_DEFAULT);
+  cpb_h5()->H5Eset_auto2(H5E_DEFAULT, saved.function, saved.data);
 }
 
 /* External links inside a file can lead to other files. HDF5 calls this before following one; failure prevents it. */
@@ -235,8 +227,8 @@ static herr_t stay_inside(const char *parent_file, const char *parent_group, con
 /* True if everything could be closed, so that all data are in the file. */
 static bool state_close(hdf5_state *state) {
   release(state->type);
-  bool closed = state->set < 0 || H5Dclose(state->set) >= 0;
-  if (state->file >= 0) closed = H5Fclose(state->file) >= 0 && closed;
+  bool closed = state->set < 0 || cpb_h5()->H5Dclose(state->set) >= 0;
+  if (state->file >= 0) closed = cpb_h5()->H5Fclose(state->file) >= 0 && closed;
   state->type = state->set = state->file = -1;
   return closed;
 }
@@ -252,6 +244,7 @@ static void state_free(hdf5_state *state) {
 
 /* NULL after a failure. If the library failed to initialise, no other function of it may be called. */
 static hdf5_state *state_new(const cpb_file_call *of) {
+  if (!cpb_hdf5_load(of)) return NULL;
   hdf5_state *state = H5open() < 0 ? NULL : malloc(sizeof *state);
   if (state == NULL) {
     cpb_fail_memory(of->error, "%zu bytes", sizeof *state);
@@ -259,8 +252,8 @@ static hdf5_state *state_new(const cpb_file_call *of) {
   }
   *state = (hdf5_state){.of = of, .file = -1, .set = -1, .type = -1};
   silenced_errors quiet = silence_errors();
-  state->access = H5Pcreate(H5P_DATASET_ACCESS);
-  bool done = state->access >= 0 && H5Pset_elink_cb(state->access, stay_inside, &state->left) >= 0;
+  state->access = cpb_h5()->H5Pcreate(H5P_DATASET_ACCESS);
+  bool done = state->access >= 0 && cpb_h5()->H5Pset_elink_cb(state->access, stay_inside, &state->left) >= 0;
   end_silence(quiet);
   if (done) return state;
   cpb_fail_memory(of->error, "a list of HDF5 properties");
@@ -270,8 +263,9 @@ static hdf5_state *state_new(const cpb_file_call *of) {
 
 /* IEEE binary16, for which HDF5 1.10 has no name: 1 sign bit, 5 of exponent, 10 of mantissa. */
 static hid_t make_half(void) {
-  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-  if (H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0)
+  hid_t type = cpb_h5()->H5Tcopy(H5T_IEEE_F32LE);
+  if (cpb_h5()->H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && cpb_h5()->H5Tset_size(type, 2) >= 0 &&
+      cpb_h5()->H5Tset_ebias(type, 15) >= 0)
     return type;
   release(type);
   return -1;
@@ -280,20 +274,20 @@ static hid_t make_half(void) {
 static bool set_type(hdf5_state *state, cpb_dtype dtype) {
   const hid_t types[] = {[CPB_F32] = H5T_IEEE_F32LE, [CPB_F64] = H5T_IEEE_F64LE, [CPB_U8] = H5T_STD_U8LE,
                          [CPB_I8] = H5T_STD_I8LE,    [CPB_I32] = H5T_STD_I32LE,  [CPB_I64] = H5T_STD_I64LE};
-  state->type = dtype == CPB_F16 ? make_half() : H5Tcopy(types[dtype]);
+  state->type = dtype == CPB_F16 ? make_half() : cpb_h5()->H5Tcopy(types[dtype]);
   return state->type >= 0 || cpb_fail_memory(state->of->error, "%zu bytes", sizeof dtype) == CPB_OK;
 }
 
 /* The smallest dtype that can represent the file's type; HDF5 converts, including the byte order. */
 static bool find_dtype(hid_t type, cpb_dtype *dtype) {
-  H5T_class_t class = H5Tget_class(type);
-  size_t size = H5Tget_size(type);
+  H5T_class_t class = cpb_h5()->H5Tget_class(type);
+  size_t size = cpb_h5()->H5Tget_size(type);
   if (class == H5T_FLOAT) {
     *dtype = size == 2 ? CPB_F16 : size == 4 ? CPB_F32 : CPB_F64;
     return size == 2 || size == 4 || size == 8;
   }
   if (class != H5T_INTEGER) return false;
-  bool is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
+  bool is_signed = cpb_h5()->H5Tget_sign(type) != H5T_SGN_NONE;
   *dtype = size == 1                               ? (is_signed ? CPB_I8 : CPB_U8)
            : size == 2 || (size == 4 && is_signed) ? CPB_I32
                                                    : CPB_I64;
@@ -302,10 +296,10 @@ static bool find_dtype(hid_t type, cpb_dtype *dtype) {
 
 static bool read_shape(cpb_reader *reader, hdf5_state *state, const char *name) {
   hsize_t lengths[RANK_MAX] = {0, 1};
-  hid_t space = H5Dget_space(state->set);
-  state->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+  hid_t space = cpb_h5()->H5Dget_space(state->set);
+  state->rank = space < 0 ? -1 : cpb_h5()->H5Sget_simple_extent_ndims(space);
   bool fits = state->rank == 1 || state->rank == RANK_MAX;
-  if (fits) H5Sget_simple_extent_dims(space, lengths, NULL);
+  if (fits) cpb_h5()->H5Sget_simple_extent_dims(space, lengths, NULL);
   release(space);
   if (!fits)
     return cpb_refuse(state->of, CPB_WHY_FILE_DIMENSIONS,
@@ -328,8 +322,8 @@ typedef struct listing {
 /* Adds one data set; stops when the buffer is full. */
 static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, void *arg) {
   listing *list = arg;
-  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : H5Oopen(group, name, list->access);
-  bool is_set = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+  hid_t object = info->type == H5L_TYPE_EXTERNAL ? -1 : cpb_h5()->H5Oopen(group, name, list->access);
+  bool is_set = object >= 0 && cpb_h5()->H5Iget_type(object) == H5I_DATASET;
   release(object);
   if (!is_set) return 0;
   size_t room = sizeof list->text - list->used;
@@ -344,7 +338,7 @@ static herr_t list_set(hid_t group, const char *name, const H5L_info_t *info, vo
 
 static bool refuse_set(const hdf5_state *state, const char *name) {
   listing list = {.used = 0, .access = state->access};
-  H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
+  cpb_h5()->H5Lvisit(state->file, H5_INDEX_NAME, H5_ITER_INC, list_set, &list);
   return cpb_refuse(state->of, CPB_WHY_HDF5_NO_SET, "has no data set \"%.80s\"; it has %s", name,
                     list.text[0] != 0 ? list.text : "none");
 }
@@ -362,9 +356,9 @@ static bool refuse_outside(const hdf5_state *state, const char *name, const char
 
 /* Checks where the numbers of a set are stored, before any other query about them, which would open those files. */
 static bool check_inside(const hdf5_state *state, const char *name) {
-  hid_t creation = H5Dget_create_plist(state->set);
-  bool is_virtual = creation >= 0 && H5Pget_layout(creation) == H5D_VIRTUAL;
-  int pieces = creation < 0 || is_virtual ? 0 : H5Pget_external_count(creation);
+  hid_t creation = cpb_h5()->H5Dget_create_plist(state->set);
+  bool is_virtual = creation >= 0 && cpb_h5()->H5Pget_layout(creation) == H5D_VIRTUAL;
+  int pieces = creation < 0 || is_virtual ? 0 : cpb_h5()->H5Pget_external_count(creation);
   release(creation);
   if (creation < 0 || pieces < 0)
     return cpb_refuse(state->of, CPB_WHY_HDF5_OPEN, "HDF5 cannot tell how \"%.80s\" is stored", name);
@@ -373,7 +367,7 @@ static bool check_inside(const hdf5_state *state, const char *name) {
 }
 
 static bool open_named(hdf5_state *state, const char *name, bool anywhere) {
-  state->set = H5Dopen2(state->file, name, anywhere ? H5P_DEFAULT : state->access);
+  state->set = cpb_h5()->H5Dopen2(state->file, name, anywhere ? H5P_DEFAULT : state->access);
   if (!check_bytes(state, state->of->error)) return false;
   if (state->left) return refuse_outside(state, name, "is a link to another file");
   if (state->set < 0) return refuse_set(state, name);
@@ -387,14 +381,14 @@ static bool open_file(cpb_reader *reader, hdf5_state *state) {
   if (!is_signed) return cpb_refuse(state->of, CPB_WHY_FOREIGN, "is not an HDF5 file");
   state->bytes.source = &reader->source;
   state->bytes.size = reader->source.size;
-  state->file = reader->o.follow_external ? H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
+  state->file = reader->o.follow_external ? cpb_h5()->H5Fopen(reader->file, H5F_ACC_RDONLY, H5P_DEFAULT)
                                           : driver_open_file(&state->bytes, READ);
   return state->file >= 0 || (check_bytes(state, state->of->error) &&
                               cpb_refuse(state->of, CPB_WHY_HDF5_OPEN, "HDF5 cannot open it"));
 }
 
 static bool read_type(cpb_reader *reader, hdf5_state *state, const char *name) {
-  hid_t stored = H5Dget_type(state->set);
+  hid_t stored = cpb_h5()->H5Dget_type(state->set);
   bool known = stored >= 0 && find_dtype(stored, &reader->dtype);
   release(stored);
   if (known) return set_type(state, reader->dtype);
@@ -418,14 +412,14 @@ static void hdf5_close(cpb_reader *reader) { state_free(reader->state); }
 static bool move_rows(const hdf5_state *state, uint64_t first, size_t count, size_t cols, void *rows,
                       bool writes) {
   hsize_t start[RANK_MAX] = {first, 0}, length[RANK_MAX] = {count, cols};
-  hid_t in_memory = H5Screate_simple(state->rank, length, NULL);
-  hid_t in_file = H5Dget_space(state->set);
+  hid_t in_memory = cpb_h5()->H5Screate_simple(state->rank, length, NULL);
+  hid_t in_file = cpb_h5()->H5Dget_space(state->set);
   bool done = in_memory >= 0 && in_file >= 0 &&
-              H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
+              cpb_h5()->H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0;
   if (done && writes)
-    done = H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
+    done = cpb_h5()->H5Dwrite(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
   else if (done)
-    done = H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
+    done = cpb_h5()->H5Dread(state->set, state->type, in_memory, in_file, H5P_DEFAULT, rows) >= 0;
   release(in_file);
   release(in_memory);
   return done;
@@ -467,15 +461,15 @@ static bool take_kept(cpb_writer *writer, hdf5_state *state) {
 
 /* Removes a set of numbers or a dangling link that has the name of the new set, but not a group with its contents. */
 static bool make_way(const cpb_writer *writer, const hdf5_state *state) {
-  if (H5Lexists(state->file, writer->set, state->access) <= 0) return true;
-  hid_t object = H5Oopen(state->file, writer->set, state->access);
-  H5I_type_t kind = object < 0 ? H5I_DATASET : H5Iget_type(object);
+  if (cpb_h5()->H5Lexists(state->file, writer->set, state->access) <= 0) return true;
+  hid_t object = cpb_h5()->H5Oopen(state->file, writer->set, state->access);
+  H5I_type_t kind = object < 0 ? H5I_DATASET : cpb_h5()->H5Iget_type(object);
   release(object);
   if (kind != H5I_DATASET)
     return cpb_refuse(&writer->of, CPB_WHY_HDF5_NO_SET,
                       "\"%.80s\" is a %s, not a data set: it was not replaced", writer->set,
                       kind == H5I_GROUP ? "group" : "named type");
-  return H5Ldelete(state->file, writer->set, state->access) >= 0 ||
+  return cpb_h5()->H5Ldelete(state->file, writer->set, state->access) >= 0 ||
          cpb_refuse(&writer->of, CPB_WHY_HDF5_WRITE, "HDF5 cannot replace data set \"%.80s\"", writer->set);
 }
 
@@ -495,15 +489,15 @@ static hid_t make_set(const cpb_writer *writer, const hdf5_state *state) {
   bool known = writer->o.rows != CPB_ROWS_UNKNOWN;
   hsize_t length[RANK_MAX] = {known ? writer->o.rows : 0, writer->o.cols};
   hsize_t most[RANK_MAX] = {known ? writer->o.rows : H5S_UNLIMITED, writer->o.cols};
-  hid_t space = H5Screate_simple(RANK_MAX, length, most), set = -1;
-  hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+  hid_t space = cpb_h5()->H5Screate_simple(RANK_MAX, length, most), set = -1;
+  hid_t creation = cpb_h5()->H5Pcreate(H5P_DATASET_CREATE), links = cpb_h5()->H5Pcreate(H5P_LINK_CREATE);
   size_t row_bytes = writer->o.cols * cpb_dtype_size(writer->o.dtype);
   hsize_t chunk[RANK_MAX] = {row_bytes < CPB_PIECE_BYTES ? CPB_PIECE_BYTES / row_bytes : 1, writer->o.cols};
-  if (space >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
-      (known || H5Pset_chunk(creation, RANK_MAX, chunk) >= 0) && links >= 0 &&
-      H5Pset_create_intermediate_group(links, 1) >= 0)
-    set =
-        H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation, state->access);
+  if (space >= 0 && creation >= 0 && cpb_h5()->H5Pset_obj_track_times(creation, false) >= 0 &&
+      (known || cpb_h5()->H5Pset_chunk(creation, RANK_MAX, chunk) >= 0) && links >= 0 &&
+      cpb_h5()->H5Pset_create_intermediate_group(links, 1) >= 0)
+    set = cpb_h5()->H5Dcreate2(state->file, or_default(writer->set), state->type, space, links, creation,
+                               state->access);
   release(links);
   release(creation);
   release(space);
@@ -537,7 +531,7 @@ static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
   hdf5_state *state = writer->state;
   hsize_t first = state->rows, length[RANK_MAX] = {state->rows += rows.rows, writer->o.cols};
   silenced_errors quiet = silence_errors();
-  bool done = (writer->o.rows != CPB_ROWS_UNKNOWN || H5Dset_extent(state->set, length) >= 0) &&
+  bool done = (writer->o.rows != CPB_ROWS_UNKNOWN || cpb_h5()->H5Dset_extent(state->set, length) >= 0) &&
               move_rows(state, first, rows.rows, writer->o.cols, (void *)(uintptr_t)rows.data, true);
   end_silence(quiet);
   if (done) return check_bytes(state, writer->of.error);
@@ -548,13 +542,14 @@ static bool hdf5_append(cpb_writer *writer, cpb_view rows) {
 /* ---- the seal, an attribute of the set ---- */
 
 static bool put_seal(hid_t set, const char *text) {
-  hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR), attribute = -1;
-  if (type >= 0 && space >= 0 && H5Tset_size(type, strlen(text)) >= 0 &&
-      H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
-      (H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0 || H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0))
-    attribute = H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  bool done = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-  if (attribute >= 0) done = H5Aclose(attribute) >= 0 && done;
+  hid_t type = cpb_h5()->H5Tcopy(H5T_C_S1), space = cpb_h5()->H5Screate(H5S_SCALAR), attribute = -1;
+  if (type >= 0 && space >= 0 && cpb_h5()->H5Tset_size(type, strlen(text)) >= 0 &&
+      cpb_h5()->H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+      (cpb_h5()->H5Aexists(set, CPB_SEAL_ATTRIBUTE) <= 0 ||
+       cpb_h5()->H5Adelete(set, CPB_SEAL_ATTRIBUTE) >= 0))
+    attribute = cpb_h5()->H5Acreate2(set, CPB_SEAL_ATTRIBUTE, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  bool done = attribute >= 0 && cpb_h5()->H5Awrite(attribute, type, text) >= 0;
+  if (attribute >= 0) done = cpb_h5()->H5Aclose(attribute) >= 0 && done;
   release(space);
   release(type);
   return done;
@@ -565,15 +560,16 @@ static bool hdf5_seal(const cpb_reader *reader, cpb_buffer *text, size_t *length
   enum { SEAL_MOST = 1 << 12 };
   const hdf5_state *state = reader->state;
   silenced_errors quiet = silence_errors();
-  bool there = H5Aexists(state->set, CPB_SEAL_ATTRIBUTE) > 0;
-  hid_t attribute = there ? H5Aopen(state->set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT) : -1;
-  hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-  hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-  size_t size = type < 0 ? 0 : H5Tget_size(type);
-  bool plain = size > 0 && size <= SEAL_MOST && space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-               H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
+  bool there = cpb_h5()->H5Aexists(state->set, CPB_SEAL_ATTRIBUTE) > 0;
+  hid_t attribute = there ? cpb_h5()->H5Aopen(state->set, CPB_SEAL_ATTRIBUTE, H5P_DEFAULT) : -1;
+  hid_t type = attribute < 0 ? -1 : cpb_h5()->H5Aget_type(attribute);
+  hid_t space = attribute < 0 ? -1 : cpb_h5()->H5Aget_space(attribute);
+  size_t size = type < 0 ? 0 : cpb_h5()->H5Tget_size(type);
+  bool plain = size > 0 && size <= SEAL_MOST && space >= 0 &&
+               cpb_h5()->H5Sget_simple_extent_npoints(space) == 1 &&
+               cpb_h5()->H5Tget_class(type) == H5T_STRING && cpb_h5()->H5Tis_variable_str(type) == 0;
   bool room = !plain || cpb_buffer_reserve(text, size, 0, error);
-  if (plain && room && H5Aread(attribute, type, text->bytes) >= 0) *length = size;
+  if (plain && room && cpb_h5()->H5Aread(attribute, type, text->bytes) >= 0) *length = size;
   release(space);
   release(type);
   release(attribute);
@@ -595,7 +591,7 @@ static bool hdf5_store_seal(const char *file, const char *set, const char *text,
   if (done && !writer.whole.stream) {
     silenced_errors quiet = silence_errors();
     done = open_for_writing(&writer, state);
-    if (done) state->set = H5Dopen2(state->file, set, state->access);
+    if (done) state->set = cpb_h5()->H5Dopen2(state->file, set, state->access);
     bool put = done && state->set >= 0 && put_seal(state->set, text);
     put = state_close(state) && put;
     done = done && check_bytes(state, error) && (put || refuse_seal(&writer));
@@ -623,9 +619,9 @@ static void hdf5_abandon(cpb_writer *writer) { state_free(writer->state); }
 /* The address of the object that a name refers to; false if there is none. */
 static bool find_object(hid_t file, const char *name, hid_t access, H5O_info_t *info) {
 #if H5_VERSION_GE(1, 12, 0)
-  return H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
+  return cpb_h5()->H5Oget_info_by_name(file, name, info, H5O_INFO_BASIC, access) >= 0;
 #else
-  return H5Oget_info_by_name(file, name, info, access) >= 0;
+  return cpb_h5()->H5Oget_info_by_name(file, name, info, access) >= 0;
 #endif
 }
 
@@ -634,7 +630,7 @@ static bool is_same_object(hid_t file, const char *name, const char *other, hid_
   if (!find_object(file, name, access, &one) || !find_object(file, other, access, &two)) return false;
 #if H5_VERSION_GE(1, 12, 0)
   int order = 1;
-  return H5Otoken_cmp(file, &one.token, &two.token, &order) >= 0 && order == 0;
+  return cpb_h5()->H5Otoken_cmp(file, &one.token, &two.token, &order) >= 0 && order == 0;
 #else
   return one.addr == two.addr;
 #endif
@@ -658,13 +654,9 @@ static bool is_linked(const char *path, const char *name, const char *other) {
 
 #else
 
-static bool refuse(const cpb_file_call *of) {
-  return cpb_refuse(of, CPB_WHY_BUILT_WITHOUT, "this capball was built without HDF5");
-}
+static bool hdf5_open(cpb_reader *reader) { return cpb_hdf5_load(reader->of); }
 
-static bool hdf5_open(cpb_reader *reader) { return refuse(reader->of); }
-
-static bool hdf5_begin(cpb_writer *writer) { return refuse(&writer->of); }
+static bool hdf5_begin(cpb_writer *writer) { return cpb_hdf5_load(&writer->of); }
 
 static bool is_linked(const char *path, const char *name, const char *other) {
   (void)path, (void)name, (void)other;

@@ -31,8 +31,7 @@ core_alone() {
   configures core -DPKG_CONFIG_EXECUTABLE=/nonexistent -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON &&
     ! ninja -C configured -t commands all | grep -E 'src/(io|json)/|/pool\.c|hdf5|pthread|-lz'
 }
-without_hdf5() { configures core,threads,files,json -DCPB_HDF5=OFF && ! ninja -C configured -t commands all | grep -E 'hdf5/|-lhdf5|HAVE_HDF5'; }
-without_files() { configures core,json && ! ninja -C configured -t commands all | grep -E 'hdf5/|-lhdf5|HAVE_HDF5|/pool\.c'; }
+without_hdf5() { configures core,json && ! ninja -C configured -t commands all | grep -E 'hdf5/|-lhdf5|HAVE_HDF5|/pool\.c'; }
 unknown_module() { ! configures core,sockets && configures core,sockets 2>&1 | grep -q 'no module "sockets"'; }
 
 stops() { # a part of the sentence, then flags
@@ -46,11 +45,13 @@ check "core needs libc and libm alone" links core -- -lm
 check "core and threads" links core threads -- -lm -pthread
 packed=$(for module in zlib libzstd; do pkg-config --libs "$module" 2>/dev/null; done)
 hdf5=$(pkg-config --libs hdf5 2>/dev/null)
-check "core and files" links core files -- -lm $hdf5 $packed
-check "core, files and json" links core files json -- -lm $hdf5 $packed
+if [ -d "$BUILD/CMakeFiles/cpb_hdf5_loaded.dir" ]; then
+  check "core and files, HDF5 on demand" links core files hdf5_loaded -- -lm -ldl $packed
+fi
+check "core and files" links core files hdf5_linked -- -lm $hdf5 $packed
+check "core, files and json" links core files hdf5_linked json -- -lm $hdf5 $packed
 check "CPB_MODULES=core asks for no package" core_alone
-check "CPB_MODULES=core,json leaves out HDF5 and the pool" without_files
-check "CPB_HDF5=OFF leaves out HDF5" without_hdf5
+check "CPB_MODULES=core,json leaves out HDF5 and the pool" without_hdf5
 check "CPB_MODULES: a module that is none" unknown_module
 check "-ffast-math is refused" stops "without -ffast-math" -ffast-math
 check "-Ofast is refused" stops "without -ffast-math" -Ofast
