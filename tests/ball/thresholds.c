@@ -143,6 +143,7 @@ static void the_file_has_it(void **state) {
   test_status((int)cpb_model_to_json(back, &again, NULL), CPB_OK, "");
   assert_true(threshold_of(back) == threshold_of(model) && threshold_of(model) != 0);
   assert_string_equal(text, again);
+  cpb_model_free(back);
   char *at = strstr(text, "\"threshold\": ");
   assert_non_null(at);
   memcpy(at + 13, "[", 1);
