@@ -237,22 +237,29 @@ const cli_command cli_verb_index_check = {
     .options = plain_options,
     .run = check};
 
+static void print_facts(const cpb_index_report *f) {
+  printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched ", (unsigned long long)f->rows,
+         cli_s(f->rows), f->cols, cpb_dtype_name(f->dtype), cpb_metric_name(f->metric),
+         (unsigned long long)f->removed, (unsigned long long)f->next_id);
+  if (f->directions > 0)
+    printf("by codes of %zu directions and the length of the rest, one byte each\n", f->directions);
+  else
+    puts(f->bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
+}
+
 static int info(cli_job *job) {
   cpb_index *index = NULL;
   int result = open_index(job, false, &index);
   if (result != CLI_OK) return result;
   cpb_index_report f = facts_of(index);
   if (job->options.json)
-    result = cli_print_json(job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b}", "rows",
-                                          (uint64_t)f.rows, "columns", (uint64_t)f.cols, "dtype",
-                                          cpb_dtype_name(f.dtype), "metric", cpb_metric_name(f.metric),
-                                          "removed", (uint64_t)f.removed, "next_id", (uint64_t)f.next_id,
-                                          "code_bytes", (uint64_t)f.code_bytes, "bytes", (int)f.bytes));
+    result = cli_print_json(
+        job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b, s:I}", "rows", (uint64_t)f.rows, "columns",
+                      (uint64_t)f.cols, "dtype", cpb_dtype_name(f.dtype), "metric", cpb_metric_name(f.metric),
+                      "removed", (uint64_t)f.removed, "next_id", (uint64_t)f.next_id, "code_bytes",
+                      (uint64_t)f.code_bytes, "bytes", (int)f.bytes, "directions", (uint64_t)f.directions));
   else
-    printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched %s\n", (unsigned long long)f.rows,
-           cli_s(f.rows), f.cols, cpb_dtype_name(f.dtype), cpb_metric_name(f.metric),
-           (unsigned long long)f.removed, (unsigned long long)f.next_id,
-           f.bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
+    print_facts(&f);
   cpb_index_free(index);
   return result;
 }

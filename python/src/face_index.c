@@ -23,18 +23,20 @@ static PyObject *outcome(cpb_status status, const cpb_error *error) {
 /* ---- objects */
 
 static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"d", "metric", "dtype", "copy", NULL};
-  PyObject *values[4] = {NULL};
+  static char *names[] = {"d", "metric", "dtype", "copy", "directions", NULL};
+  PyObject *values[5] = {NULL};
   bool copy = true;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Index", names, &values[0], &values[1], &values[2],
-                                   &values[3]))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOOO:Index", names, &values[0], &values[1], &values[2],
+                                   &values[3], &values[4]))
     return NULL;
   cpb_index_options options;
   cpb_index_options_init(&options, sizeof options);
   if (face_size(values[0], "d", &options.cols) < 0 || face_metric(values[1], &options.metric) < 0 ||
-      face_row_dtype(values[2], &options.dtype) < 0 || face_flag(values[3], &copy) < 0)
+      face_row_dtype(values[2], &options.dtype) < 0 || face_flag(values[3], &copy) < 0 ||
+      face_size(values[4], "directions", &options.directions) < 0)
     return NULL;
   options.borrow = !copy;
+  if (values[4] != NULL && options.directions == 0) options.directions = CPB_INDEX_UNFOLDED;
   cpb_index *index;
   cpb_error error;
   cpb_status status = cpb_index_new(&options, &index, &error);
@@ -431,13 +433,13 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
   cpb_index_report r = {.size = sizeof r};
   (void)unused;
   describe(held(self), &r);
-  return Py_BuildValue("{sn ss ss sK sK sK sK sO sK sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
+  return Py_BuildValue("{sn ss ss sK sK sK sK sO sn sK sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
                        cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
                        (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
                        (unsigned long long)r.next_id, "code_bytes", (unsigned long long)r.code_bytes, "bytes",
-                       r.bytes ? Py_True : Py_False, "queries", (unsigned long long)r.queries, "measured",
-                       (unsigned long long)r.measured, "by_floats", (unsigned long long)r.by_floats,
-                       "dropped", (unsigned long long)r.dropped);
+                       r.bytes ? Py_True : Py_False, "directions", (Py_ssize_t)r.directions, "queries",
+                       (unsigned long long)r.queries, "measured", (unsigned long long)r.measured, "by_floats",
+                       (unsigned long long)r.by_floats, "dropped", (unsigned long long)r.dropped);
 }
 
 /* Those of capball.Index, which calls these, have the documentation. */

@@ -296,7 +296,7 @@ cpb_status cpb_score_threshold(const double *scores, const double *weights, size
       share * cpb_twofold_value(total) * (1 + 0x1p-51); /* 0.29 of 100 rows are 29, and not 28.99.. */
   for (size_t i = 0; i < n && cpb_twofold_value(below) <= most; i++) {
     *threshold = order[i].key;
-    cpb_twofold_add(&below, weight_of(weights, order[i].id));
+    cpb_twofold_add(&below, weight_of(weights, (size_t)order[i].id));
   }
   free(order);
   return CPB_OK;

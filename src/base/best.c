@@ -63,9 +63,10 @@ static void insert_each(cpb_ranked *entry, size_t count) {
   }
 }
 
+enum { FEW = 12, DIVISIONS = 48 };
+
 /* Falls back to qsort when this many partitions have not sorted the entries. */
 static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
-  enum { FEW = 12 };
   for (; count > FEW && divisions > 0; divisions--) {
     swap(&entry[count / 2], &entry[count - 1]); /* the pivot */
     size_t before = divide(entry, count), after = count - before - 1;
@@ -80,9 +81,20 @@ static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
     insert_each(entry, count);
 }
 
-void cpb_ranked_sort(cpb_ranked *entry, size_t count) {
-  enum { DIVISIONS = 48 };
-  sort_parts(entry, count, DIVISIONS);
+void cpb_ranked_sort(cpb_ranked *entry, size_t count) { sort_parts(entry, count, DIVISIONS); }
+
+/* Entries before `begin` are among the first, those from `end` on are not. */
+void cpb_ranked_sort_first(cpb_ranked *entry, size_t count, size_t first) {
+  size_t begin = 0, end = count;
+  for (int i = 0; i < DIVISIONS && first < end && end - begin > FEW; i++) {
+    swap(&entry[(begin + end) / 2], &entry[end - 1]); /* the pivot */
+    size_t before = begin + divide(entry + begin, end - begin);
+    if (before < first)
+      begin = before + 1;
+    else
+      end = before;
+  }
+  cpb_ranked_sort(entry, end);
 }
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id) {

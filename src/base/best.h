@@ -30,5 +30,7 @@ int cpb_compare_ids(const void *left, const void *right);
 
 /* Smaller keys first, then lower ids. */
 void cpb_ranked_sort(cpb_ranked *entry, size_t count);
+/* Only so that the smallest `first` come first, in this order. */
+void cpb_ranked_sort_first(cpb_ranked *entry, size_t count, size_t first);
 
 #endif

@@ -83,6 +83,14 @@ double cpb_state_double(cpb_state *s, double x) {
   return x;
 }
 
+float cpb_state_float(cpb_state *s, float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = (uint32_t)cpb_state_number(s, bits, 4);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 void cpb_state_doubles(cpb_state *s, double *x, size_t n) {
   for (size_t i = 0; i < n && s->status == CPB_OK; i++) {
     double number = cpb_state_double(s, s->reading ? 0 : x[i]);

@@ -66,6 +66,7 @@ size_t cpb_state_size(cpb_state *s, size_t size);
 /* A count of items of `bytes_each` bytes; fails if fewer bytes are left. 0 after a failure. */
 size_t cpb_state_count(cpb_state *s, size_t count, size_t bytes_each);
 double cpb_state_double(cpb_state *s, double x);
+float cpb_state_float(cpb_state *s, float x);
 /* Fails for a number that is not finite. */
 void cpb_state_doubles(cpb_state *s, double *x, size_t n);
 

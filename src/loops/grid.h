@@ -140,6 +140,13 @@ static void flip(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t st
   *about = (cpb_gridded){(next_square - square - padded) / 2, square, 0};
 }
 
+static void thresholds(const int32_t *term, float factor, int32_t *threshold) {
+  for (size_t j = 0; j < CPB_BYTES_COLS; j++) {
+    int32_t rise = cpb_bytes_rise(factor * (float)term[j]);
+    threshold[j] = -(term[j] == INT32_MAX ? INT32_C(1) << 30 : rise);
+  }
+}
+
 /* The entries of a table that lanes_f64.h, products and this file provide. */
 #define COMMON_LOOPS                                                                                         \
   .widen = {[CPB_F32] = widen_f32,                                                                           \
@@ -152,6 +159,7 @@ static void flip(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t st
   .rows_split = {[CPB_F32] = rows_split_f32, [CPB_F64] = rows_split_f64},                                    \
   .rows_dist2 = {[CPB_F32] = rows_dist2_f32, [CPB_F64] = rows_dist2_f64}, .first_above = first_above,        \
   .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
-  .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip
+  .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip,      \
+  .thresholds = thresholds
 
 #endif

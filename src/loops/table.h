@@ -163,6 +163,16 @@ typedef struct cpb_gridded {
 
 enum { CPB_GRID_MOST = 16384 }; /* columns; longer rows could exceed 32 bits */
 
+/* What a row adds to its sums, in steps, as an integer: too high, never too low, and not below -CPB_RISE_MOST. */
+enum { CPB_RISE_MOST = 1 << 28 };
+static inline int32_t cpb_bytes_rise(float rise) {
+  const float most = CPB_RISE_MOST;
+  rise += (rise < 0 ? -rise : rise) * 0x1p-21f + 1;
+  rise = rise > -most ? rise : -most;
+  rise = rise < most ? rise : 0x1p30f;
+  return (int32_t)rise;
+}
+
 /* How a scan of one row can end before the last word of a panel. With c = b - 128, every column has
  *   threshold >= per_square * (sum of c^2) - CPB_PARTIAL_SLACK
  * and therefore, as a c <= per_square c^2 + a^2 / (4 per_square), is not found if for some of the words
@@ -300,6 +310,8 @@ typedef struct cpb_loops {
                float per_step, int8_t *to, size_t step, cpb_gridded *about);
   /* The same for bytes, in which `bits` are inverted: 128 subtracts 128 from u8, 0 copies i8. Padded to whole lines. */
   void (*flip)(const uint8_t *x, size_t n, uint8_t bits, int8_t *to, size_t step, cpb_gridded *about);
+  /* threshold[j] = -cpb_bytes_rise(factor term[j]) of CPB_BYTES_COLS columns; a term INT32_MAX rises without limit */
+  void (*thresholds)(const int32_t *term, float factor, int32_t *threshold);
   /* NULL where products of floats are as fast. */
   void (*panel_bytes)(const cpb_panel_bytes *panel);
   /* The same where the panel holds base rows and the rows are queries, one or many; never NULL. What b has after its

@@ -18,18 +18,24 @@ static size_t rows_of_a_run(size_t d) {
   return (groups < 1 ? 1 : groups > MOST ? MOST : groups) * CPB_BYTES_GROUP;
 }
 
-bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries) {
+bool cpb_byte_filter_new_folded(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries,
+                                cpb_metric values, size_t d_of_values) {
   size_t d = float_filter->d;
   *filter = (cpb_byte_filter){.float_filter = float_filter,
                               .words = cpb_bytes_words(d),
                               .panel_count = (queries + COLS - 1) / COLS,
-                              .error = ((double)d + 32) * 0x1p-51,
+                              .values = values,
+                              .error = ((double)d_of_values + 32) * 0x1p-51,
                               .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
                               .group = CPB_BYTES_GROUP};
   filter->center = cpb_memory_lines(&filter->memory, 2 * line_floats(d), sizeof *filter->center);
   filter->opposite = cpb_memory_lines(&filter->memory, d, sizeof *filter->opposite);
   return !filter->memory.failed;
+}
+
+bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries) {
+  return cpb_byte_filter_new_folded(filter, float_filter, queries, float_filter->metric, float_filter->d);
 }
 
 /* As many as there are columns. */
@@ -246,6 +252,16 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
   filter->panels[panel].step = step;
   for (size_t j = 0; j < count; j++)
     grid_query(filter, queries, queries->order[first + j], &filter->panels[panel], j, codes);
+}
+
+void cpb_byte_filter_unfold(cpb_byte_filter *filter, size_t slot, const cpb_query_scale *query_scale,
+                            double error) {
+  cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
+  size_t j = slot % COLS;
+  panel->query_scale[j] = *query_scale;
+  panel->rest[j] += error;
+  panel->length[j] += error;
+  panel->loose[j] += error * filter->center_size * (1 + 1e-11);
 }
 
 /* ---- whether bytes can separate the rows ---- */
@@ -579,7 +595,7 @@ void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t ru
 double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value) {
   const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
   double bound = cpb_query_scale_value(&panel->query_scale[slot % COLS], value);
-  switch (filter->float_filter->metric) {
+  switch (filter->values) {
   case CPB_L2: return bound * (1 + filter->error) + DBL_MIN;
   case CPB_IP: return isinf(bound) ? -bound : -bound + fabs(bound) * 1e-15 + DBL_MIN;
   default: return sqrt(fmax(0, 2 - 2 * value) + 4 * filter->error) * (1 + 1e-15);
@@ -592,7 +608,7 @@ void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter
   const float per_step = (float)(1 / filter->panels[panel].step);
   const float *part = filter->part + run->first;
   const int32_t *whole = filter->whole + run->first;
-  for (size_t i = 0; i < run->count; i++) start[i] = whole[i] + cpb_byte_filter_rise(part[i], per_step);
+  for (size_t i = 0; i < run->count; i++) start[i] = whole[i] + cpb_bytes_rise(part[i] * per_step);
 }
 
 /* A threshold may be too low, never too high. */

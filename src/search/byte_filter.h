@@ -59,12 +59,14 @@ typedef struct cpb_byte_filter {
   const cpb_float_filter *float_filter;
   size_t words, panel_count;
   cpb_byte_filter_kind kind;
-  bool fails;         /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
-  double error;       /* relative error of values measured in double */
-  double root;        /* of the number of columns */
-  double usual_reach; /* typical reach of rows about the centre */
-  float *center;      /* m, and as many zeros */
-  double *opposite;   /* p */
+  bool fails; /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
+  cpb_metric
+      values;   /* that are measured in double: the metric of the rows, or of those that they are folds of */
+  double error; /* relative error of these values */
+  double root;  /* of the number of columns */
+  double usual_reach;                         /* typical reach of rows about the centre */
+  float *center;                              /* m, and as many zeros */
+  double *opposite;                           /* p */
   double center_size, opposite_size, product; /* |m|, |p|, <m,p> */
   uint8_t *codes_of_queries;
   cpb_byte_filter_panel *panels;
@@ -97,7 +99,9 @@ typedef struct cpb_byte_filter_queries {
   size_t block_rows;
 } cpb_byte_filter_queries;
 
-/* For this many queries; false if out of memory. */
+/* For this many queries; false if out of memory. The other: of folds of rows of d columns and another metric. */
+bool cpb_byte_filter_new_folded(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries,
+                                cpb_metric values, size_t d);
 bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries);
 void cpb_byte_filter_free(cpb_byte_filter *filter);
 
@@ -122,6 +126,11 @@ double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter
 void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
                           double step);
 
+/* For a query that is the fold of another one (search/fold.h), with an error: bounds are to hold for that one, whose scale
+ * values have. */
+void cpb_byte_filter_unfold(cpb_byte_filter *filter, size_t slot, const cpb_query_scale *query_scale,
+                            double error);
+
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
  * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on, where a group begins.
  * fault[i] is 0 or the fault of a row. */
@@ -134,17 +143,6 @@ void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t ru
 
 /* The bound of rows whose value, measured in double, is at least as near as `value`. */
 double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value);
-
-/* What a row adds to its sums for a panel of 1/step `per_step`; too high, never too low, and not below -CPB_RISE_MOST. */
-enum { CPB_RISE_MOST = 1 << 28 };
-static inline int32_t cpb_byte_filter_rise(float part, float per_step) {
-  const float most = CPB_RISE_MOST;
-  float rise = part * per_step;
-  rise += fabsf(rise) * 0x1p-21f + 1;
-  rise = rise > -most ? rise : -most;
-  rise = rise < most ? rise : 0x1p30f;
-  return (int32_t)rise;
-}
 
 /* Where the sums of a run's rows start for a panel, and above what they are within bounds. */
 void cpb_byte_filter_starts(const cpb_byte_filter *filter, const cpb_byte_filter_run *run, size_t panel,

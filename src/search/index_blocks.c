@@ -14,20 +14,28 @@ static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 size_t cpb_block_row_bytes(const cpb_index *index) { return whole_lines(BLOCK * index->row_bytes); }
 
-size_t cpb_block_code_bytes(const cpb_index *index) {
-  if (!index->bytes) return 0;
-  return whole_lines(cpb_codes_bytes(cpb_bytes_words(index->options.cols)) +
-                     PANELS * sizeof(cpb_byte_filter_run) + BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
+static size_t code_bytes_of(size_t columns) {
+  return whole_lines(cpb_codes_bytes(cpb_bytes_words(columns)) + PANELS * sizeof(cpb_byte_filter_run) +
+                     BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
 }
 
-void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes) {
+size_t cpb_block_code_bytes(const cpb_index *index) {
+  return index->bytes ? code_bytes_of(cpb_codes_columns(index)) : 0;
+}
+
+static void place_block(const cpb_index *index, size_t columns, cpb_index_block *block, char *rows,
+                        char *codes) {
   block->rows = block->room = rows;
   if (!index->bytes) return;
-  char *at = codes + cpb_codes_bytes(cpb_bytes_words(index->options.cols));
+  char *at = codes + cpb_codes_bytes(cpb_bytes_words(columns));
   block->codes = (uint8_t *)codes;
   block->panels = (cpb_byte_filter_run *)(void *)at;
   block->term = (int32_t *)(void *)(at + PANELS * sizeof *block->panels);
   block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
+}
+
+void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes) {
+  place_block(index, cpb_codes_columns(index), block, rows, codes);
 }
 
 /* ---- memory ---- */
@@ -35,10 +43,6 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
 /* Scans of the codes and the first write of rows are faster with large pages. The system may take milliseconds to find one,
  * too long for a call that adds a few rows: memory of less than MUCH has none. */
 enum { PAGE = 2 << 20, MUCH = 8 << 20, SHARING = 512 /* blocks that share memory, at most */ };
-
-static size_t bytes_of(const cpb_index *index, size_t blocks) {
-  return blocks * (cpb_block_row_bytes(index) + cpb_block_code_bytes(index));
-}
 
 static void *map_pages(size_t bytes) {
   size_t padded = bytes + PAGE;
@@ -53,23 +57,26 @@ static void *map_pages(size_t bytes) {
   return memory + before;
 }
 
-/* Zeroed memory for blocks [0, count): their codes, then their rows. */
-static bool make_blocks(const cpb_index *index, cpb_index_block *blocks, size_t count) {
-  size_t bytes = bytes_of(index, count), mapped = bytes >= PAGE ? (bytes + PAGE - 1) / PAGE * PAGE : 0;
+/* Zeroed memory for blocks [0, count): their codes, of rows of so many columns, then their rows. */
+static bool make_blocks(const cpb_index *index, size_t columns, cpb_index_block *blocks, size_t count) {
+  size_t row_bytes = cpb_block_row_bytes(index), code_bytes = index->bytes ? code_bytes_of(columns) : 0;
+  size_t bytes = count * (row_bytes + code_bytes),
+         mapped = bytes >= PAGE ? (bytes + PAGE - 1) / PAGE * PAGE : 0;
   char *memory = mapped > 0 ? map_pages(mapped) : cpb_zero_lines(bytes, 1);
   if (memory == NULL) return false;
   for (size_t i = 0; i < count; i++) {
     blocks[i] = (cpb_index_block){.count = 0};
-    cpb_block_place(index, &blocks[i],
-                    memory + count * cpb_block_code_bytes(index) + i * cpb_block_row_bytes(index),
-                    memory + i * cpb_block_code_bytes(index));
+    place_block(index, columns, &blocks[i], memory + count * code_bytes + i * row_bytes,
+                memory + i * code_bytes);
   }
   blocks[0].memory = memory;
   blocks[0].memory_bytes = mapped;
   return true;
 }
 
-bool cpb_block_new(const cpb_index *index, cpb_index_block *block) { return make_blocks(index, block, 1); }
+bool cpb_block_new(const cpb_index *index, cpb_index_block *block) {
+  return make_blocks(index, cpb_codes_columns(index), block, 1);
+}
 
 void cpb_block_free(cpb_index_block *block) {
   if (block->memory_bytes > 0)
@@ -138,7 +145,7 @@ static bool make_more(cpb_index *index, size_t blocks) {
     size_t count = wanted > ahead ? wanted : ahead, room = index->block_room - index->block_made;
     count = count < SHARING ? count : SHARING;
     count = count < room ? count : room;
-    if (!make_blocks(index, &index->blocks[index->block_made], count)) return false;
+    if (!make_blocks(index, cpb_codes_columns(index), &index->blocks[index->block_made], count)) return false;
     index->block_made += count;
   }
   return true;
@@ -162,6 +169,34 @@ static void unmake(cpb_index *index, size_t kept) {
       cpb_block_free(&index->blocks[i]);
       index->block_made = i;
     }
+}
+
+static void copy_block(const cpb_index *index, size_t number, cpb_index_block *to) {
+  const cpb_index_block *from = &index->blocks[number];
+  cpb_row_buffer buffer;
+  to->count = from->count;
+  if (from->rows != NULL && from->rows != from->room && index->options.borrow) {
+    to->rows = from->rows;
+    return;
+  }
+  for (size_t i = 0; i < from->count; i++)
+    memcpy(to->rows + i * index->row_bytes, cpb_slot_row(index, number * BLOCK + i, &buffer),
+           index->row_bytes);
+}
+
+bool cpb_blocks_place_again(cpb_index *index, size_t columns) {
+  size_t count = index->block_count;
+  cpb_index_block *fresh = calloc(count + 1, sizeof *fresh);
+  if (fresh == NULL || (count > 0 && !make_blocks(index, columns, fresh, count))) {
+    free(fresh);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) copy_block(index, i, &fresh[i]);
+  unmake(index, 0);
+  memcpy(index->blocks, fresh, count * sizeof *fresh);
+  index->block_made = count;
+  free(fresh);
+  return true;
 }
 
 void cpb_blocks_drop(cpb_index *index, size_t slots) {

@@ -18,6 +18,10 @@ void cpb_block_free(cpb_index_block *block);
 /* Copies a mapped block to memory; false if out of memory. */
 bool cpb_block_copy_to_memory(const cpb_index *index, cpb_index_block *block);
 
+/* Moves all blocks to memory where codes of rows of so many columns have room; codes are then to be computed again, and the
+ * rows of every block are stored. False if out of memory: nothing has changed. */
+bool cpb_blocks_place_again(cpb_index *index, size_t columns);
+
 /* Allocates the descriptions of this many slots; false if out of memory. */
 bool cpb_blocks_reserve(cpb_index *index, size_t slots);
 

@@ -6,28 +6,122 @@
 #include <string.h>
 
 #include "loops/row_state.h"
+#include "search/index_blocks.h"
 
 enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
-bool cpb_codes_prepare(cpb_index *index, cpb_view sample) {
-  cpb_float_filter_init(&index->float_filter, index->options.metric, sample, index->center,
-                        index->center_f32);
-  return cpb_byte_filter_prepare_rows(&index->byte_filter, sample);
+static bool new_filter(const cpb_index *index, cpb_fold *fold, cpb_byte_filter *filter) {
+  bool made = fold == NULL ? cpb_byte_filter_new(filter, &index->float_filter, 1)
+                           : cpb_byte_filter_new_folded(filter, &fold->rows, 1, index->options.metric,
+                                                        index->options.cols);
+  if (!made) cpb_byte_filter_free(filter);
+  return made;
+}
+
+static void take_fold(cpb_index *index, cpb_fold *fold, cpb_byte_filter filter) {
+  cpb_fold_free(index->fold);
+  cpb_byte_filter_free(&index->byte_filter);
+  index->fold = fold;
+  index->byte_filter = filter;
+}
+
+bool cpb_codes_set_fold(cpb_index *index, cpb_fold *fold) {
+  cpb_byte_filter filter;
+  bool made = new_filter(index, fold, &filter);
+  if (made)
+    take_fold(index, fold, filter);
+  else
+    cpb_fold_free(fold);
+  return made;
+}
+
+/* From the folds of the rows of the sample. */
+static bool prepare_folded(const cpb_index *index, cpb_fold *fold, cpb_byte_filter *filter, cpb_view sample) {
+  cpb_fold_room room = {0};
+  float *folded = cpb_memory_take(&room.memory, sample.rows * (fold->columns + 1), sizeof *folded);
+  int *fault = cpb_memory_take(&room.memory, sample.rows, sizeof *fault);
+  bool made = cpb_fold_room_new(&room, fold->d);
+  if (made) {
+    cpb_fold_rows(fold, &index->float_filter, sample, 0, sample.rows, &room, folded,
+                  folded + sample.rows * fold->columns, fault);
+    made = cpb_byte_filter_prepare_rows(filter, cpb_rows(folded, CPB_F32, sample.rows, fold->columns));
+  }
+  cpb_memory_free(&room.memory);
+  return made;
 }
 
 void cpb_coder_free(cpb_coder *coder) {
   if (coder == NULL) return;
   cpb_byte_filter_free(&coder->byte_filter);
+  cpb_memory_free(&coder->room.memory);
   free(coder);
 }
 
-cpb_coder *cpb_coder_new(const cpb_index *index) {
+static bool make_room(cpb_coder *coder, const cpb_index *index, const cpb_fold *fold) {
+  cpb_dtype dtype = fold != NULL ? CPB_F32 : index->options.dtype;
+  if (!cpb_byte_filter_room(&coder->byte_filter, dtype, CPB_INDEX_BLOCK, PANEL)) return false;
+  if (fold == NULL) return true;
+  coder->folded =
+      cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK * fold->columns, sizeof *coder->folded);
+  coder->error = cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK, sizeof *coder->error);
+  return cpb_fold_room_new(&coder->room, fold->d);
+}
+
+static cpb_coder *new_coder(const cpb_index *index, const cpb_fold *fold, const cpb_byte_filter *filter) {
   cpb_coder *coder = calloc(1, sizeof *coder);
   if (coder == NULL) return NULL;
-  coder->byte_filter = index->byte_filter;
-  if (cpb_byte_filter_room(&coder->byte_filter, index->options.dtype, CPB_INDEX_BLOCK, PANEL)) return coder;
+  coder->byte_filter = *filter;
+  if (make_room(coder, index, fold)) return coder;
   cpb_coder_free(coder);
   return NULL;
+}
+
+cpb_coder *cpb_coder_new(const cpb_index *index) {
+  return new_coder(index, index->fold, &index->byte_filter);
+}
+
+/* What is chosen for an index, before it takes effect. */
+typedef struct chosen {
+  cpb_fold *fold;
+  cpb_byte_filter filter;
+  cpb_coder *coder;
+} chosen;
+
+static bool prepare_filter(const cpb_index *index, chosen *c, cpb_view sample) {
+  if (!new_filter(index, c->fold, &c->filter)) return false;
+  return c->fold != NULL ? prepare_folded(index, c->fold, &c->filter, sample)
+                         : cpb_byte_filter_prepare_rows(&c->filter, sample);
+}
+
+static bool place_again(cpb_index *index, const chosen *c) {
+  if (index->fold == NULL && c->fold == NULL) return true;
+  return cpb_blocks_place_again(index, c->fold != NULL ? c->fold->columns : index->options.cols);
+}
+
+/* A fold is worth its choice if there are many rows. */
+static bool choose_fold(const cpb_index *index, cpb_view sample, size_t n, cpb_fold **fold) {
+  enum { MANY = 2048 };
+  size_t directions = index->options.directions;
+  if (directions == CPB_INDEX_UNFOLDED || (directions == 0 && n < MANY)) return true;
+  return cpb_fold_choose(&index->float_filter, sample, directions, fold);
+}
+
+/* A coder is among it, so that codes can be computed without memory if rows that are added with it are taken back. */
+bool cpb_codes_prepare(cpb_index *index, cpb_view sample, size_t n) {
+  chosen c = {.fold = NULL};
+  cpb_float_filter_init(&index->float_filter, index->options.metric, sample, index->center,
+                        index->center_f32);
+  if (choose_fold(index, sample, n, &c.fold) && prepare_filter(index, &c, sample) &&
+      (c.coder = new_coder(index, c.fold, &c.filter)) != NULL && place_again(index, &c)) {
+    take_fold(index, c.fold, c.filter);
+    cpb_coder_free(index->coder);
+    index->coder = c.coder;
+    return true;
+  }
+  cpb_coder_free(c.coder);
+  cpb_byte_filter_free(&c.filter);
+  cpb_fold_free(c.fold);
+  return false;
 }
 
 /* L2, COSINE: ii. IP: the sum of i, which is used if rows are bytes. */
@@ -47,16 +141,16 @@ cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_
   return row;
 }
 
-/* Agrees with code_row of search/byte_filter.c. */
+/* Agrees with describe_row of search/byte_filter.c. */
 void cpb_codes_thresholds(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
-                          const int32_t *term, float per_step, int32_t *threshold) {
+                          const int32_t *term, double step, int32_t *threshold) {
   bool products = byte_filter->float_filter->metric == CPB_IP,
        whole = byte_filter->kind != CPB_BYTE_FILTER_FLOATS;
+  const double most = 0x1p100; /* anything more rises as much; times 0 it is 0 */
   double of_term = !products ? -run->step / 2 : whole ? (double)byte_filter->center[0] / run->step : 0;
-  for (size_t j = 0; j < PANEL; j++) {
-    float part = term[j] == ALWAYS ? INFINITY : (float)(of_term * term[j]);
-    threshold[j] = -cpb_byte_filter_rise(part, per_step);
-  }
+  double factor = of_term / step;
+  factor = factor > -most ? factor < most ? factor : most : -most;
+  byte_filter->float_filter->loops->thresholds(term, (float)factor, threshold);
 }
 
 /* ---- panels: codes plus 128, the positions of a word contiguous ---- */
@@ -152,23 +246,40 @@ static void copy_rows(const cpb_index *index, cpb_index_block *block, const cpb_
     for (size_t i = 0; i < end - first; i++) memcpy(to + i * bytes, from + i * copy->stride, bytes);
 }
 
-/* Rows [first, first+count) of a block, at the positions of the same numbers; copied a few at a time, so that they are
- * read from memory once. */
-static int code_rows(cpb_byte_filter *byte_filter, const cpb_index *index, cpb_index_block *block,
-                     const cpb_rows_copy *copy, size_t first, size_t count, size_t *faulty) {
-  enum { FEW = 16 };
-  cpb_view rows =
-      cpb_rows(block->rows + first * index->row_bytes, index->options.dtype, count, index->options.cols);
-  int fault[CPB_INDEX_BLOCK];
-  for (size_t i = 0; i < count; i += FEW) {
-    size_t end = count - i < FEW ? count : i + FEW;
+/* Copies rows [first, first+count) of a block, given as `rows`, and makes numbers of them, a few at a time, so that they are
+ * read from memory once. Returns the rows of the codes. */
+static cpb_view number_rows(cpb_coder *coder, const cpb_index *index, cpb_index_block *block,
+                            const cpb_rows_copy *copy, cpb_view rows, size_t first, int *fault) {
+  enum { FEW = CPB_FOLD_ROWS };
+  const cpb_fold *fold = index->fold;
+  cpb_byte_filter *byte_filter = &coder->byte_filter;
+  cpb_view folded = fold == NULL ? rows : cpb_rows(coder->folded, CPB_F32, rows.rows, fold->columns);
+  int none[FEW];
+  for (size_t i = 0, end; i < rows.rows; i = end) {
+    end = rows.rows - i < FEW ? rows.rows : i + FEW;
     copy_rows(index, block, copy, first + i, first + end);
-    cpb_byte_filter_numbers(byte_filter, rows, i, end - i, fault + i);
+    if (fold != NULL)
+      cpb_fold_rows(fold, &index->float_filter, rows, i, end - i, &coder->room,
+                    coder->folded + i * fold->columns, coder->error + i, fault + i);
+    cpb_byte_filter_numbers(byte_filter, folded, i, end - i, fold != NULL ? none : fault + i);
+    for (size_t j = i; fold != NULL && j < end; j++) byte_filter->rounded[j] += coder->error[j];
   }
+  return folded;
+}
+
+/* Rows [first, first+count) of a block, at the positions of the same numbers. */
+static int code_rows(cpb_coder *coder, const cpb_index *index, cpb_index_block *block,
+                     const cpb_rows_copy *copy, size_t first, size_t count, size_t *faulty) {
+  cpb_byte_filter *byte_filter = &coder->byte_filter;
+  int fault[CPB_INDEX_BLOCK];
+  cpb_view rows = number_rows(
+      coder, index, block, copy,
+      cpb_rows(block->rows + first * index->row_bytes, index->options.dtype, count, index->options.cols),
+      first, fault);
   for (*faulty = first; *faulty < first + count; ++*faulty)
     if (fault[*faulty - first] != 0) return fault[*faulty - first];
   cpb_byte_filter_order(byte_filter, count);
-  byte_filter->next = copy->next;
+  byte_filter->next = index->fold != NULL ? (cpb_view){0} : copy->next;
   for (size_t run = 0; run < byte_filter->run_count; run++) {
     cpb_byte_filter_codes(byte_filter, rows, run, 0);
     keep_run(byte_filter, run, block, first / PANEL);
@@ -201,7 +312,7 @@ int cpb_coder_run(cpb_coder *coder, const cpb_index *index, cpb_index_block *blo
     copy_rows(index, block, copy, 0, block->count);
     return first_fault(index, cpb_block_rows(index, block), first, faulty);
   }
-  if (full > first) fault = code_rows(&coder->byte_filter, index, block, copy, first, full - first, faulty);
+  if (full > first) fault = code_rows(coder, index, block, copy, first, full - first, faulty);
   if (fault != 0 || block->count == full) return fault;
-  return code_rows(&coder->byte_filter, index, block, copy, full, block->count - full, faulty);
+  return code_rows(coder, index, block, copy, full, block->count - full, faulty);
 }

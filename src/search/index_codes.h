@@ -7,6 +7,8 @@
 /* Working memory for computing codes. */
 typedef struct cpb_coder {
   cpb_byte_filter byte_filter; /* shares the centres of the index */
+  cpb_fold_room room;          /* with a fold: for the rows of a block, .. */
+  float *folded, *error;       /* .. and what becomes of them */
 } cpb_coder;
 
 cpb_coder *cpb_coder_new(const cpb_index *index);
@@ -31,8 +33,17 @@ static inline bool cpb_codes_are_rows(const cpb_index *index) {
   return index->bytes && index->byte_filter.kind > CPB_BYTE_FILTER_FLOATS;
 }
 
-/* Chooses the centres from a sample of rows, which makes existing codes invalid; false if out of memory. */
-bool cpb_codes_prepare(cpb_index *index, cpb_view sample);
+/* Numbers of a row that have codes. */
+static inline size_t cpb_codes_columns(const cpb_index *index) {
+  return index->fold != NULL ? index->fold->columns : index->options.cols;
+}
+
+/* Chooses a fold for n rows, and the centres, from a sample of them, which makes existing codes invalid; false if out of
+ * memory. */
+bool cpb_codes_prepare(cpb_index *index, cpb_view sample, size_t n);
+
+/* Gives an index without blocks a fold, which it then owns, or NULL; false if out of memory. */
+bool cpb_codes_set_fold(cpb_index *index, cpb_fold *fold);
 
 /* The rows of a panel, whose position is not taken from the file, which may be damaged. */
 static inline cpb_byte_filter_run cpb_codes_run(const cpb_index_block *block, size_t at) {
@@ -49,9 +60,9 @@ static inline bool cpb_codes_can_exclude(int32_t term) { return term != INT32_MA
 cpb_byte_filter_row cpb_codes_row(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
                                   int32_t term);
 
-/* The thresholds of the rows of a panel for queries of 1/step `per_step`; they may be too low, never too high. */
+/* The thresholds of the rows of a panel for queries of this step; they may be too low, never too high. */
 void cpb_codes_thresholds(const cpb_byte_filter *byte_filter, const cpb_byte_filter_run *run,
-                          const int32_t *term, float per_step, int32_t *threshold);
+                          const int32_t *term, double step, int32_t *threshold);
 
 /* Bytes of the codes of a block, including those after them that loops may read. */
 static inline size_t cpb_codes_bytes(size_t words) {

@@ -21,8 +21,7 @@ enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
   FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
-  SAMPLE = 1024,    /* rows from which the centre is chosen */
-  FEW = 128,        /* the same, for bytes */
+  SAMPLE = 1024,    /* rows from which centres and folds are chosen */
   SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
   GROWTH = 4        /* .. when the number of rows has grown by this factor */
 };
@@ -57,6 +56,11 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
   if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
+  if (options->directions != CPB_INDEX_UNFOLDED &&
+      (options->directions > CPB_FOLD_MOST ||
+       (options->directions > 0 && options->directions >= options->cols)))
+    return cpb_fail_count(error, "directions", options->directions,
+                          "there must be fewer than columns, at most 63");
   return options->cols <= SIZE_MAX / BLOCK / 64
              ? CPB_OK
              : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");
@@ -123,6 +127,7 @@ void cpb_index_free(cpb_index *index) {
   if (index->file != NULL) index->file_calls->close(index->file);
   cpb_coder_free(index->coder);
   cpb_byte_filter_free(&index->byte_filter);
+  cpb_fold_free(index->fold);
   free(index->center);
   free(index->center_f32);
   cpb_column_names_free(index->options.columns);
@@ -217,25 +222,35 @@ static void code_block(void *arg, size_t task) {
   if (coder != NULL) give_coder(c, coder);
 }
 
-/* From rows at regular distances, removed or not. The codes of bytes do not depend on the centre: a few rows will do. */
-static bool prepare(cpb_index *index, const added *rows) {
-  const size_t most =
-      index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE ? FEW : SAMPLE;
-  size_t step = 1 + (index->slots - 1) / most, count = 0;
+/* From rows at regular distances, removed or not, of `slots` with the added ones. There is a coder for the codes of now, with
+ * which they can be computed again if this fails. */
+static bool prepare(cpb_index *index, const added *rows, size_t slots) {
+  size_t step = 1 + (slots - 1) / SAMPLE, count = 0;
   for (size_t i = 0; i < index->block_count; i++)
     if (!cpb_block_copy_to_memory(index, &index->blocks[i])) return false;
-  char *sample = malloc(most * index->row_bytes);
+  if (index->coder == NULL && index->block_count > 0) index->coder = cpb_coder_new(index);
+  char *sample = malloc(SAMPLE * index->row_bytes);
   cpb_row_buffer buffer;
-  if (sample == NULL) return false;
-  for (size_t slot = 0; slot < index->slots; slot += step)
+  if (sample == NULL || (index->coder == NULL && index->block_count > 0)) {
+    free(sample);
+    return false;
+  }
+  for (size_t slot = 0; slot < slots; slot += step)
     memcpy(sample + count++ * index->row_bytes,
            slot < rows->first ? cpb_slot_row(index, slot, &buffer) : added_row(rows, slot), index->row_bytes);
-  bool made = cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols));
+  bool made =
+      cpb_codes_prepare(index, cpb_rows(sample, index->options.dtype, count, index->options.cols), slots);
   free(sample);
-  index->prepared = index->slots;
-  cpb_coder_free(index->coder);
-  index->coder = NULL;
+  index->prepared = slots;
   return made;
+}
+
+/* Before rows are added to those of the index: chooses the centre if that is due. */
+static cpb_status choose_centre(cpb_index *index, const added *rows, cpb_error *error) {
+  size_t slots = rows->first + rows->view.rows;
+  bool due = index->bytes &&
+             (index->prepared == 0 || (index->prepared < SETTLED && slots >= GROWTH * index->prepared));
+  return !due || prepare(index, rows, slots) ? CPB_OK : cpb_fail_memory(error, "a sample of the rows");
 }
 
 /* EROW counts the added rows; those before them were valid when they were added. */
@@ -258,14 +273,6 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
     status = cpb_fail(error, CPB_WHY_CHECKSUM, "index",
                       "rows of the index have changed: its file is damaged, or the rows it borrows");
   return status == CPB_OK ? cpb_first_fault_report(&c.fault, "rows", error) : status;
-}
-
-/* Codes for the last panel and the rows added to it, or for all rows if the centre is chosen again. */
-static cpb_status code_added(cpb_index *index, const added *rows, const cpb_exec *exec, cpb_error *error) {
-  bool choose = index->bytes && (index->prepared == 0 ||
-                                 (index->prepared < SETTLED && index->slots >= GROWTH * index->prepared));
-  if (choose && !prepare(index, rows)) return cpb_fail_memory(error, "a sample of the rows");
-  return code_from(index, rows, choose ? 0 : rows->first / PANEL * PANEL, exec, error);
 }
 
 /* ---- calls ---- */
@@ -345,10 +352,14 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
                     (unsigned long long)index->next_id - 1);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits) ||
-      !cpb_blocks_extend(index, rows.rows))
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits))
     return cpb_fail_memory(error, "%zu rows", rows.rows);
-  status = code_added(index, &(added){before, rows}, exec, error);
+  const added now = {before, rows};
+  status = choose_centre(index, &now, error);
+  if (status == CPB_OK && !cpb_blocks_extend(index, rows.rows))
+    status = cpb_fail_memory(error, "%zu rows", rows.rows);
+  if (status == CPB_OK)
+    status = code_from(index, &now, index->prepared != prepared ? 0 : before / PANEL * PANEL, exec, error);
   if (status == CPB_OK) {
     name_rows(index, ids, rows.rows);
     return CPB_OK;
@@ -497,17 +508,34 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats),
                            .columns = index->options.columns,
-                           .dropped = index->dropped};
+                           .dropped = index->dropped,
+                           .directions = index->fold != NULL ? index->fold->directions : 0};
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }
 
 /* ---- compaction ---- */
 
+/* Chooses centre and fold for the live rows of an index, by a sample of them; false without memory. */
+static bool prepare_for(const cpb_index *from, size_t live, cpb_index *to) {
+  size_t step = 1 + (live - 1) / SAMPLE, seen = 0, count = 0;
+  char *sample = malloc(SAMPLE * to->row_bytes);
+  cpb_row_buffer buffer;
+  if (sample == NULL) return false;
+  for (size_t slot = 0; slot < from->slots; slot++)
+    if (!cpb_index_is_removed(from, slot) && seen++ % step == 0)
+      memcpy(sample + count++ * to->row_bytes, cpb_slot_row(from, slot, &buffer), to->row_bytes);
+  bool made = cpb_codes_prepare(to, cpb_rows(sample, to->options.dtype, count, to->options.cols), live);
+  free(sample);
+  to->prepared = live;
+  return made;
+}
+
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
   size_t live = from->slots - from->removed, count = 0;
   cpb_row_buffer buffer;
   if (live == 0) return CPB_OK;
+  if (to->bytes && !prepare_for(from, live, to)) return cpb_fail_memory(error, "a sample of the rows");
   if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
   for (size_t slot = 0; slot < from->slots; slot++) {
     if (cpb_index_is_removed(from, slot)) continue;
@@ -519,7 +547,7 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
     count++;
     name_rows(to, &id, 1);
   }
-  return code_added(to, &(added){.first = live}, exec, error);
+  return code_from(to, &(added){.first = live}, 0, exec, error);
 }
 
 /* Swaps all members that are read under the lock, except the next id. */
@@ -531,8 +559,8 @@ static void exchange(cpb_index *index, cpb_index *other) {
   memcpy(own, fresh, sizeof kept);
   memcpy(fresh, kept, sizeof kept);
   index->next_id = next_id;
-  index->byte_filter.float_filter = &index->float_filter;
-  other->byte_filter.float_filter = &other->float_filter;
+  if (index->fold == NULL) index->byte_filter.float_filter = &index->float_filter;
+  if (other->fold == NULL) other->byte_filter.float_filter = &other->float_filter;
   cpb_coder_free(index->coder); /* it refers to the other's float filter */
   index->coder = NULL;
 }

@@ -8,6 +8,7 @@
 #include "capball/advanced/index.h"
 #include "search/index_ids.h"
 #include "search/byte_filter.h"
+#include "search/fold.h"
 
 struct cpb_index_change;
 struct cpb_index_file;
@@ -69,7 +70,9 @@ struct cpb_index {
   cpb_index_shared *shared;
 
   /* Everything from here on changes, under the lock. */
-  cpb_float_filter float_filter; /* chosen from a sample of the rows, as is the centre of the codes */
+  cpb_float_filter
+      float_filter; /* chosen from a sample of the rows, as are the fold and the centre of the codes */
+  cpb_fold *fold;   /* NULL: codes are those of the rows, else of folded rows */
   cpb_byte_filter byte_filter;
   double *center;
   float *center_f32;

@@ -19,7 +19,7 @@ enum { COLS = CPB_BYTES_COLS, MIDDLE = 128, BAND = 8 * COLS };
 /* A query, in one part of the rows. */
 typedef struct query_state {
   cpb_seek_answer answer;
-  cpb_best farthest;    /* the k smallest upper bounds; unused with limits */
+  cpb_best farthest; /* the k smallest upper bounds, or the nearest rows of the sample; unused with limits */
   cpb_ranked *deferred; /* slots that may be results, with their lower bounds */
   size_t count;
   double *bound; /* rows beyond it are not results */
@@ -37,6 +37,7 @@ typedef struct seek {
   const cpb_scan_args *asked;
   const cpb_index *index;
   size_t n, groups, parts, room; /* groups: panels of the byte filter */
+  size_t tried;                  /* k or, with a fold, how many rows of the sample are measured, at least k */
   size_t shares;                 /* tasks are parts x shares of the bands */
   band *bands;
   size_t band_count;
@@ -44,6 +45,9 @@ typedef struct seek {
       byte_filter; /* the index's, with the grids of the queries; slots of queries are positions in the order */
   double *q;
   cpb_query_scale *known;
+  double *folded; /* with a fold: the queries as rows of codes are, .. */
+  cpb_query_scale *folded_known;
+  double *error; /* .. and bounds of their errors */
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
@@ -131,14 +135,15 @@ static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, quer
 /* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
  * bound for the others. */
 static void measure_deferred(seek *s, size_t place, query_state *from, query_state *to) {
-  enum { AHEAD = 4 };
-  size_t query = s->order[place];
+  enum { AHEAD = 4, FIRST = 32 };
+  size_t query = s->order[place], first = s->asked->k + FIRST;
   prune(from, *to->bound);
-  cpb_ranked_sort(from->deferred, from->count);
-  for (size_t i = 0; i < from->count && from->deferred[i].key <= *to->bound; i++) {
+  cpb_ranked_sort_first(from->deferred, from->count, first);
+  for (size_t i = 0; i < from->count; i++) {
     double key;
-    if (!is_exact(s, place) && i + AHEAD < from->count)
+    if (!is_exact(s, place) && i + AHEAD < from->count && from->deferred[i + AHEAD].key <= *to->bound)
       fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
+    if (from->deferred[i].key > *to->bound) continue;
     if (!measure_key(s, place, &from->deferred[i], to, &key)) {
       atomic_store(&s->unreadable, true);
       break;
@@ -154,7 +159,9 @@ static void measure_deferred(seek *s, size_t place, query_state *from, query_sta
 
 /* Whether so many measured rows were not results that floats would be faster. */
 static bool is_undecided(const seek *s, const query_state *of) {
-  return of->wasted > 512 + 8 * s->asked->k + s->index->slots / 32;
+  enum { PART = 32, PART_OF_FOLDED = 8 };
+  return of->wasted >
+         512 + 8 * s->asked->k + s->index->slots / (s->index->fold != NULL ? PART_OF_FOLDED : PART);
 }
 
 static void make_place(seek *s, size_t place, query_state *of) {
@@ -166,7 +173,7 @@ static void make_place(seek *s, size_t place, query_state *of) {
 
 static void take(seek *s, size_t place, query_state *of, size_t slot, double nearest, double farthest) {
   of->deferred[of->count++] = (cpb_ranked){nearest, slot};
-  if (s->asked->limits == NULL) {
+  if (s->asked->limits == NULL && s->index->fold == NULL) { /* folds have lower bounds only */
     cpb_best_offer(&of->farthest, farthest, slot);
     if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < *of->bound)
       *of->bound = of->farthest.entry[0].key;
@@ -268,7 +275,7 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
   t->step = step;
   for (size_t at = 0; at < of->count; at += CPB_INDEX_PANEL) {
     cpb_byte_filter_run run = cpb_codes_run(of, at);
-    cpb_codes_thresholds(&s->byte_filter, &run, of->term + at, (float)(1 / step), t->row + at);
+    cpb_codes_thresholds(&s->byte_filter, &run, of->term + at, step, t->row + at);
   }
 }
 
@@ -308,7 +315,7 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block, co
 
 /* ---- a sample of the rows ---- */
 
-/* Many queries are compared with a panel of every third block first, and the rows that seem to be nearest are measured.
+/* Many queries are compared with a panel of every third block first, or of every block if codes are of folds, and the rows that seem to be nearest are measured.
  * These rows are compared again with all others: that takes less time than to defer all that pass while bounds are wide. */
 
 /* How near a row is on the scale of its band, up to a constant of the query: a formula for all metrics. */
@@ -328,8 +335,7 @@ static void found_sample(void *context, size_t column, uint64_t rows, const int3
 static void sample_panel(look *l) {
   const double most = 1e9;
   int32_t threshold[CPB_INDEX_PANEL];
-  cpb_codes_thresholds(&l->s->byte_filter, &l->run, l->block->term + l->run.first, (float)(1 / l->of->step),
-                       threshold);
+  cpb_codes_thresholds(&l->s->byte_filter, &l->run, l->block->term + l->run.first, l->of->step, threshold);
   l->threshold = threshold;
   for (size_t i = 0; i < l->of->count; i++) {
     const cpb_best *nearest = &l->query_states[i].farthest;
@@ -339,39 +345,42 @@ static void sample_panel(look *l) {
   look_at_panel(l, found_sample);
 }
 
-/* k rows are measured: no row farther than all of them is a result. */
+/* Rows that seem to be nearest are measured: no row farther than k of them is a result. */
 static void measure_sample(seek *s, size_t place, query_state *of) {
   const double *q = s->q + s->order[place] * s->index->options.cols;
   const size_t count = of->farthest.count;
-  double farthest = -INFINITY, value;
-  of->farthest.count = 0;
+  cpb_best *nearest = &of->answer.rows;
   for (size_t i = 0; i < count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
   for (size_t i = 0; i < count; i++) {
-    if (!cpb_seek_measure(s->index, (size_t)of->farthest.entry[i].id, q, &value)) return;
-    farthest = cpb_larger(farthest, cpb_seek_key(s->index, value));
+    double value;
+    if (!cpb_seek_measure(s->index, (size_t)of->farthest.entry[i].id, q, &value)) break;
+    cpb_best_offer(nearest, cpb_seek_key(s->index, value), i);
+    of->answer.measured++;
   }
-  of->answer.measured += count;
-  if (count == of->farthest.k)
-    *of->bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, farthest));
+  if (nearest->count == nearest->k)
+    *of->bound = cpb_byte_filter_bound(&s->byte_filter, place, cpb_seek_key(s->index, nearest->entry[0].key));
+  of->farthest.count = nearest->count = 0;
 }
 
 /* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
- * anyway. A filter would be asked twice, and the rows of a file would be read twice. */
+ * anyway. A filter would be asked twice, and the rows of a file would be read twice. Folds have no other bounds to begin with. */
 static bool wants_sample(const seek *s, const band *of, size_t blocks) {
   enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
+  if (s->asked->limits != NULL || s->asked->filter != NULL) return false;
+  if (s->index->fold != NULL) return blocks > 0;
   size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
-  return s->asked->limits == NULL && s->asked->filter == NULL && s->index->file == NULL &&
-         s->byte_filter.words <= LONG && of->count >= FEW_QUERIES && blocks >= FEW_BLOCKS &&
-         s->asked->k <= most_k;
+  return s->index->file == NULL && s->byte_filter.words <= LONG && of->count >= FEW_QUERIES &&
+         blocks >= FEW_BLOCKS && s->asked->k <= most_k;
 }
 
 /* Blocks far from each other first, because neighbours may be alike, and any of their panels, which are in the order of
  * reach. */
 static void sample_part(seek *s, size_t part, const band *of, size_t from, size_t to) {
-  enum { THIRD = 3, APART = 8 * THIRD, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
+  enum { APART = 8, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
+  const size_t every = s->index->fold != NULL ? 1 : 3;
   if (!wants_sample(s, of, to - from)) return;
-  for (size_t i = 0; i < APART; i += THIRD)
-    for (size_t block = from + i; block < to; block += APART) {
+  for (size_t i = 0; i < APART * every; i += every)
+    for (size_t block = from + i; block < to; block += APART * every) {
       look l = look_of(s, part, of, block);
       size_t at = block % PANELS * CPB_INDEX_PANEL;
       if (at >= l.block->count) continue;
@@ -465,7 +474,7 @@ static void pack_query(seek *s, const band *of, size_t place) {
   const uint8_t *columns = s->byte_filter.codes_of_queries + place / COLS * cpb_bytes_panel(words);
   int8_t *to = s->codes + of->first / COLS * 2 * cpb_bytes_group(words);
   int32_t sum = 0;
-  for (size_t k = 0; k < s->index->options.cols; k++) {
+  for (size_t k = 0; k < cpb_codes_columns(s->index); k++) {
     int32_t code = columns[cpb_bytes_panel_at(k, place % COLS)] - MIDDLE;
     to[cpb_bytes_at(words, place - of->first, k)] = (int8_t)code;
     sum += code;
@@ -490,13 +499,34 @@ static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
   }
 }
 
-static void grid_queries(seek *s, float *factors) {
+/* The numbers of folds are not scaled any more. */
+static cpb_query_scale folded_scale(const cpb_query_scale *known) {
+  return (cpb_query_scale){.length = 1, .unit = 1, .scale = {1, 1}, .grain = known->grain};
+}
+
+static void fold_queries(seek *s, double *z) {
+  const cpb_fold *fold = s->index->fold;
+  for (size_t i = 0; i < s->n; i++) {
+    s->error[i] = cpb_fold_query(fold, &s->index->float_filter, s->q + i * fold->d, &s->known[i], z,
+                                 s->folded + i * fold->columns);
+    s->folded_known[i] = folded_scale(&s->known[i]);
+  }
+}
+
+static void grid_queries(seek *s, float *factors, double *z) {
   size_t d = s->index->options.cols;
+  const cpb_fold *fold = s->index->fold;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
   cpb_ranked *room = s->query_states[0].deferred; /* not in use yet: that of all queries */
-  cpb_query_order(s->known, s->q, s->index->center, s->n, d, room, s->order);
   for (size_t i = 0; i < s->n; i++)
     cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
+  if (fold != NULL) {
+    fold_queries(s, z);
+    queries.q = s->folded;
+    queries.query_scale = s->folded_known;
+  }
+  cpb_query_order(queries.query_scale, queries.q, fold != NULL ? fold->rows.center : s->index->center, s->n,
+                  cpb_codes_columns(s->index), room, s->order);
   find_bands(s, &queries);
   memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->byte_filter.words));
   for (const band *of = s->bands; of < s->bands + s->band_count; of++) {
@@ -504,6 +534,8 @@ static void grid_queries(seek *s, float *factors) {
       cpb_byte_filter_grid(&s->byte_filter, &queries, (of->first + at) / COLS, of->step);
     for (size_t i = 0; i < of->count; i++) pack_query(s, of, of->first + i);
   }
+  for (size_t place = 0; fold != NULL && place < s->n; place++)
+    cpb_byte_filter_unfold(&s->byte_filter, place, &s->known[s->order[place]], s->error[s->order[place]]);
 }
 
 /* ---- room ---- */
@@ -531,12 +563,17 @@ static void *carve(carver *c, size_t count, size_t size) {
 }
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, cpb_seek_answer **answers) {
+static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, double **z,
+                    cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
-  size_t ordered = s->partial ? words : 0;
+  size_t ordered = s->partial ? words : 0, folds = s->index->fold != NULL ? s->n : 0;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
+  s->folded = carve(c, folds * cpb_codes_columns(s->index), sizeof *s->folded);
+  s->folded_known = carve(c, folds, sizeof *s->folded_known);
+  s->error = carve(c, folds, sizeof *s->error);
+  *z = carve(c, folds > 0 ? d : 0, sizeof **z);
   s->order = carve(c, s->n, sizeof *s->order);
   s->offset = carve(c, s->groups * COLS, sizeof *s->offset);
   s->bands = carve(c, s->groups, sizeof *s->bands);
@@ -545,7 +582,7 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, c
   s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
   s->query_states = carve(c, cells, sizeof *s->query_states);
   s->bounds = carve(c, cells, sizeof *s->bounds);
-  *entries = carve(c, cells * (s->room + 2 * kept), sizeof **entries);
+  *entries = carve(c, cells * (s->room + kept + s->tried), sizeof **entries);
   s->word_order = (cpb_word_order){
       .words = carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order.words),
       .other_sum = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_sum),
@@ -563,9 +600,9 @@ static void place_query_states(seek *s, cpb_ranked *entries) {
     *of = (query_state){.bound = &s->bounds[cell], .deferred = entries};
     entries += s->room;
     if (s->asked->limits != NULL) continue;
-    of->farthest = (cpb_best){k, 0, entries};
-    of->answer.rows = (cpb_best){k, 0, entries + k};
-    entries += 2 * k;
+    of->farthest = (cpb_best){s->tried, 0, entries};
+    of->answer.rows = (cpb_best){k, 0, entries + s->tried};
+    entries += s->tried + k;
   }
 }
 
@@ -595,25 +632,29 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
 
 cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error) {
-  enum { SPARE = 64 };
+  enum { SPARE = 64, TRIED = 32, MANY = 1 << 16, SPARE_MOST = 4096 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
   cpb_ranked *entries;
   float *factors;
+  double *z;
   carver c = {0};
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
+  if (s.index->fold != NULL) s.room += MANY / s.n < SPARE_MOST ? MANY / s.n : SPARE_MOST;
+  s.tried = question->limits != NULL ? 0 : question->k;
+  if (s.index->fold != NULL && question->limits == NULL && s.tried < TRIED) s.tried = TRIED;
   s.byte_filter = s.index->byte_filter;
   s.byte_filter.panel_count = s.groups;
   s.partial = wants_partial(&s);
   share_work(&s);
-  lay_out(&s, &c, &entries, &factors, answers);
+  lay_out(&s, &c, &entries, &factors, &z, answers);
   c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &factors, answers);
+  lay_out(&s, &c, &entries, &factors, &z, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_query_states(&s, entries);
-  grid_queries(&s, factors);
+  grid_queries(&s, factors, z);
   if (s.partial) cpb_word_order_find(s.index, s.codes, s.bands[0].step, &s.word_order);
   if (question->limits != NULL) set_limits(&s);
   status = look_at_all(&s, error);

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "search/index_blocks.h"
+#include "search/index_codes.h"
 #include "files/file_fail.h"
 #include "files/whole_file.h"
 #include "files/row_digest.h"
@@ -22,7 +23,8 @@ enum {
   HEAD_MOST = 1 << 26,
 };
 static const char mark[MARK] = "capball index\n";
-static const cpb_state_kind head_kind = {"cpbindex", 1, "an index", 0};
+/* 1: without folds */
+static const cpb_state_kind head_kind = {"cpbindex", 2, "an index", 1};
 
 cpb_status cpb_index_check_machine(const char *path, cpb_error *error) {
   if (sizeof(size_t) == 8) return CPB_OK; /* io/format.h asserts that it is little-endian */
@@ -98,7 +100,9 @@ static size_t names_bytes(const cpb_index *index) {
 
 static uint64_t head_bytes(const cpb_index *index) {
   size_t names = names_bytes(index);
-  return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 16 + (names > 0 ? 8 + names : 0) + 8;
+  size_t fold = index->fold != NULL ? index->fold->directions * index->options.cols * 4 : 0;
+  return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 8 + 16 + fold + cpb_codes_columns(index) * 8 +
+         (names > 0 ? 8 + names : 0) + 8;
 }
 
 static cpb_index_layout layout_behind(const cpb_index *index, uint64_t head, uint64_t slots,
@@ -175,6 +179,14 @@ static void put_names(cpb_state *s, const cpb_index *index) {
   }
 }
 
+static void put_fold(cpb_state *s, const cpb_index *index) {
+  const cpb_fold *fold = index->fold;
+  cpb_state_number(s, index->options.directions, 8);
+  cpb_state_size(s, fold != NULL ? fold->directions : 0);
+  for (size_t i = 0; fold != NULL && i < fold->directions * fold->d; i++)
+    cpb_state_float(s, (float)fold->wide[i]);
+}
+
 static void put_head(cpb_state *s, void **object) {
   const head *h = *object;
   const cpb_index *index = h->index;
@@ -199,7 +211,9 @@ static void put_head(cpb_state *s, void **object) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cpb_state_number(s, numbers[i], 8);
   cpb_state_double(s, index->byte_filter.usual_reach);
   cpb_state_doubles(s, index->center, index->options.cols);
-  for (size_t k = 0; k < index->options.cols; k++) cpb_state_double(s, (double)index->byte_filter.center[k]);
+  put_fold(s, index);
+  for (size_t k = 0; k < cpb_codes_columns(index); k++)
+    cpb_state_double(s, (double)index->byte_filter.center[k]);
   put_names(s, index);
   cpb_state_end(s);
 }
@@ -224,6 +238,26 @@ cpb_status cpb_head_write(const cpb_index *index, const cpb_index_layout *l, con
   return status;
 }
 
+/* Directions of a fold, which may be of any file: a fold needs nothing of them but their norm. */
+static void get_fold(cpb_state *from, cpb_index *index) {
+  if (from->version < 2) return;
+  uint64_t wanted = cpb_state_number(from, 0, 8);
+  size_t d = index->options.cols, count = cpb_state_count(from, 0, 4 * d);
+  index->options.directions = wanted <= CPB_FOLD_MOST && wanted < d ? (size_t)wanted : CPB_INDEX_UNFOLDED;
+  float *directions = count > 0 ? malloc(count * d * sizeof *directions) : NULL;
+  bool contracts = count <= CPB_FOLD_MOST && index->bytes;
+  if (count == 0) return;
+  for (size_t i = 0; directions != NULL && i < count * d; i++) directions[i] = cpb_state_float(from, 0);
+  cpb_fold *fold = directions == NULL || !contracts
+                       ? NULL
+                       : cpb_fold_new(index->options.metric, d, count, directions, &contracts);
+  free(directions);
+  if (!contracts)
+    cpb_state_refuse(from, "the directions of its fold are damaged");
+  else if (fold == NULL || !cpb_codes_set_fold(index, fold))
+    cpb_state_no_memory(from, "directions", count);
+}
+
 static void get_centers(cpb_state *from, cpb_index *index) {
   size_t d = index->options.cols;
   index->prepared = cpb_state_size(from, 0);
@@ -231,10 +265,14 @@ static void get_centers(cpb_state *from, cpb_index *index) {
   uint64_t kind = cpb_state_number(from, 0, 8);
   double reach = cpb_state_double(from, 0);
   for (size_t k = 0; k < d; k++) index->center[k] = cpb_state_double(from, 0);
-  for (size_t k = 0; k < d; k++) index->byte_filter.center[k] = (float)cpb_state_double(from, 0);
+  get_fold(from, index);
+  if (from->status != CPB_OK) return;
+  for (size_t k = 0; k < cpb_codes_columns(index); k++)
+    index->byte_filter.center[k] = (float)cpb_state_double(from, 0);
   for (size_t k = 0; index->center_f32 != NULL && k < d; k++) index->center_f32[k] = (float)index->center[k];
   if (from->status != CPB_OK) return;
-  if (kind > CPB_BYTE_FILTER_I8 || exponent < -1000 || exponent > 1000) {
+  if (kind > CPB_BYTE_FILTER_I8 || (index->fold != NULL && kind > CPB_BYTE_FILTER_FLOATS) ||
+      exponent < -1000 || exponent > 1000) {
     cpb_state_refuse(from, "its codes are of an unknown kind");
     return;
   }
@@ -270,7 +308,7 @@ static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout 
   uint64_t dtype = cpb_state_number(from, 0, 8), metric = cpb_state_number(from, 0, 8),
            has = cpb_state_number(from, 0, 8);
   if (from->status != CPB_OK) return from->status;
-  if (options.cols == 0 || dtype > CPB_I8 || metric >= CPB_METRICS || from->left / 16 < options.cols)
+  if (options.cols == 0 || dtype > CPB_I8 || metric >= CPB_METRICS || from->left / 12 < options.cols)
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, from->name, "its header is not that of an index");
   options.dtype = (cpb_dtype)dtype;
   options.metric = (cpb_metric)metric;

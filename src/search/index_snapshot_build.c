@@ -18,21 +18,29 @@ typedef struct building {
   cpb_snapshot_writer w;
 } building;
 
-static cpb_status begin_rows(building *b, cpb_view first, cpb_error *error) {
-  enum { ENOUGH = 4096 };
+static cpb_index_layout unknown_layout(const cpb_index *index) {
+  cpb_index_layout l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS);
+  l.slots = UINT64_MAX / 2; /* not known yet */
+  return l;
+}
+
+static cpb_status begin_rows(building *b, cpb_view first, uint64_t rows, cpb_error *error) {
+  enum { ENOUGH = 1024 };
   size_t step = 1 + (first.rows - 1) / ENOUGH;
   cpb_view sample = first;
   sample.rows = (first.rows - 1) / step + 1;
   sample.stride *= step;
-  if (b->index->bytes && !cpb_codes_prepare(b->index, sample))
+  size_t n = rows == CPB_ROWS_UNKNOWN || rows > SIZE_MAX ? first.rows : (size_t)rows;
+  if (b->index->bytes && !cpb_codes_prepare(b->index, sample, n))
     return cpb_fail_memory(error, "a sample of the rows");
-  b->index->prepared = sample.rows;
+  b->index->prepared = n;
+  b->w.l = unknown_layout(b->index);
   return cpb_snapshot_begin_rows(&b->w, error);
 }
 
-static cpb_status add_rows(building *b, cpb_view rows, cpb_error *error) {
+static cpb_status add_rows(building *b, cpb_view rows, uint64_t all, cpb_error *error) {
   size_t stride = rows.stride * cpb_dtype_size(rows.dtype);
-  cpb_status status = b->w.block.memory == NULL ? begin_rows(b, rows, error) : CPB_OK;
+  cpb_status status = b->w.block.memory == NULL ? begin_rows(b, rows, all, error) : CPB_OK;
   for (size_t i = 0; status == CPB_OK && i < rows.rows; i++, b->index->next_id++)
     status = cpb_snapshot_row(&b->w, (const char *)rows.data + i * stride, error);
   return status;
@@ -64,7 +72,7 @@ static cpb_status build(building *b, cpb_source *source, const cpb_exec *exec, c
   cpb_view rows;
   cpb_status status = source->rewind(source, error);
   while (status == CPB_OK && (status = source->next(source, &rows, error)) == CPB_OK && rows.rows > 0) {
-    status = add_rows(b, rows, error);
+    status = add_rows(b, rows, source->rows, error);
     double done = (double)b->index->next_id,
            share = source->rows == CPB_ROWS_UNKNOWN ? 0 : done / (double)(source->rows + 1);
     if (status == CPB_OK) status = cpb_exec_tell(exec, share, error);
@@ -91,8 +99,7 @@ cpb_status cpb_index_build(cpb_source *source, cpb_metric metric, const char *pa
   options.columns = source->names;
   status = cpb_index_new(&options, &index, error);
   if (status != CPB_OK) return status;
-  building b = {.index = index, .w = {.index = index, .l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS)}};
-  b.w.l.slots = UINT64_MAX / 2; /* not known yet */
+  building b = {.index = index, .w = {.index = index, .l = unknown_layout(index)}};
   status = cpb_snapshot_open(&b.w, path, -1, error);
   if (status == CPB_OK) status = build(&b, source, exec, error);
   cpb_snapshot_close(&b.w);

@@ -11,7 +11,7 @@
 #include "base/tell.h"
 #include "sketch/levels.h"
 #include "sketch/sketch_loops.h"
-#include "sketch/matrix.h"
+#include "loops/matrix.h"
 #include "sketch/sketch_train.h"
 
 enum {

@@ -18,7 +18,7 @@
 #include "base/sized.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "sketch/matrix.h"
+#include "loops/matrix.h"
 #include "sketch/t14_sketch.h"
 #include "sketch/sketch_train.h"
 

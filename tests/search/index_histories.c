@@ -528,6 +528,8 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   options.dtype = m.dtype;
   options.metric = m.metric;
   options.borrow = lent.wanted;
+  if (m.cols > 1 && test_below(&m.rng, 3) == 0) /* otherwise chosen by the program */
+    options.directions = 1 + test_below(&m.rng, m.cols - 1 < 63 ? m.cols - 1 : 63);
   cpb_index *index;
   must(cpb_index_new(&options, &index, &failure));
   for (int step = 0; step < steps; step++) switch (test_below(&m.rng, 13)) {

@@ -390,14 +390,14 @@ static void thresholds_of_an_index(void **state) {
   static const double steps[] = {1e-32, 1e-20, 1, 1e5, 1e13};
   static const int32_t terms[] = {0, 1, 127 * 127, 127 * 127 * CPB_GRID_MOST, INT32_MAX /* always passes */};
   enum { COUNT = sizeof terms / sizeof *terms };
-  cpb_float_filter floats_of = {.metric = CPB_L2};
+  cpb_float_filter floats_of = {.loops = cpb_loops_here(), .metric = CPB_L2};
   cpb_byte_filter filter = {.float_filter = &floats_of, .kind = CPB_BYTE_FILTER_FLOATS};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
     for (size_t j = 0; j < sizeof steps / sizeof *steps; j++) {
       cpb_byte_filter_run run = {.step = steps[i]};
       int32_t term[CPB_INDEX_PANEL], threshold[CPB_INDEX_PANEL];
       for (size_t k = 0; k < CPB_INDEX_PANEL; k++) term[k] = terms[k % COUNT];
-      cpb_codes_thresholds(&filter, &run, term, (float)(1 / steps[j]), threshold);
+      cpb_codes_thresholds(&filter, &run, term, steps[j], threshold);
       for (size_t k = 0; k < CPB_INDEX_PANEL; k++)
         assert_true(cpb_codes_can_exclude(term[k]) ? threshold[k] <= steps[i] / steps[j] / 2 * term[k]
                                                    : threshold[k] < -CPB_RISE_MOST);

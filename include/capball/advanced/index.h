@@ -32,7 +32,12 @@ typedef struct cpb_index_options {
   bool
       borrow; /* do not copy added rows: they must stay valid and unchanged until the index is freed or compacted */
   const char *const *columns; /* names of the columns, for callers; stored in files. NULL: none */
+  /** Codes are of this many principal directions of the rows and of the length of the rest, which bound every distance.
+   *  0: as many as a sample of the rows suggests, or none, once there are 2048 rows. It is a matter of time only.
+   *  EINVAL unless it is less than cols and at most 63, or CPB_INDEX_UNFOLDED: codes of all numbers. */
+  size_t directions;
 } cpb_index_options;
+#define CPB_INDEX_UNFOLDED SIZE_MAX
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
 /** Creates an empty index in memory, owned by the caller. */
@@ -122,6 +127,7 @@ typedef struct cpb_index_report {
   /** Bytes after the last record of the file that were ignored when it was opened, or removed if for writing: a write
    *  interrupted by a power failure, or damage. */
   uint64_t dropped;
+  size_t directions; /* of the codes, beside the length of the rest; 0: these are codes of all numbers */
 } cpb_index_report;
 
 /** Fills *report up to report->size, which the caller has set. */

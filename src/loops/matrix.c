@@ -1,4 +1,4 @@
-#include "sketch/matrix.h"
+#include "loops/matrix.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Matrices of double, padded with zeros to whole tiles on both sides, so that each can be either factor of a product. */
-#ifndef CPB_SKETCH_MATRIX_H
-#define CPB_SKETCH_MATRIX_H
+#ifndef CPB_LOOPS_MATRIX_H
+#define CPB_LOOPS_MATRIX_H
 
 #include <stdbool.h>
 
