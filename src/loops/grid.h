@@ -147,6 +147,41 @@ static void thresholds(const int32_t *term, float factor, int32_t *threshold) {
   }
 }
 
+/* |x_i-c|^2 of rows of bytes, with the bits of dist2 on widened rows; what is beyond the end of a row and of c is 0. */
+#define ROWS_DIST2(type)                                                                                     \
+  LANE_INLINE lanes_f64 dist2_more_##type(lanes_f64 sum, const void *x, const double *c) {                   \
+    lanes_f64 z = lanes_widen(lanes_load_##type(x)), y = lanes_load_f64(c);                                  \
+    EACH_VECTOR(k, VECTORS_f64) {                                                                            \
+      vec_f64 apart = z.part[k] - y.part[k];                                                                 \
+      sum.part[k] += apart * apart;                                                                          \
+    }                                                                                                        \
+    return sum;                                                                                              \
+  }                                                                                                          \
+  static void rows_dist2_##type(const void *rows, size_t stride, size_t n, size_t d, const double *c,        \
+                                double *dist2) {                                                             \
+    const uint8_t *x = rows;                                                                                 \
+    for (size_t row = 0; row < n; row++, x += stride) {                                                      \
+      double sum = 0;                                                                                        \
+      for (size_t start = 0; start < d; start += CPB_CHUNK) {                                                \
+        size_t end = d - start < CPB_CHUNK ? d : start + CPB_CHUNK, i = start;                               \
+        lanes_f64 lane = {0};                                                                                \
+        for (; i + CPB_LANES <= end; i += CPB_LANES) lane = dist2_more_##type(lane, x + i, c + i);           \
+        if (i < end) {                                                                                       \
+          uint8_t last[CPB_LANES] = {0};                                                                     \
+          double of_c[CPB_LANES] = {0};                                                                      \
+          memcpy(last, x + i, end - i);                                                                      \
+          memcpy(of_c, c + i, (end - i) * sizeof *c);                                                        \
+          lane = dist2_more_##type(lane, last, of_c);                                                        \
+        }                                                                                                    \
+        sum += lanes_sum(lane);                                                                              \
+      }                                                                                                      \
+      dist2[row] = sum;                                                                                      \
+    }                                                                                                        \
+  }
+ROWS_DIST2(u8)
+ROWS_DIST2(i8)
+#undef ROWS_DIST2
+
 /* The entries of a table that lanes_f64.h, products and this file provide. */
 #define COMMON_LOOPS                                                                                         \
   .widen = {[CPB_F32] = widen_f32,                                                                           \
@@ -157,8 +192,11 @@ static void thresholds(const int32_t *term, float factor, int32_t *threshold) {
   .narrow = narrow, .dot = dot, .dist2 = dist2, .sum2 = sum2, .axpby = axpby, .span = span, .split = split,  \
   .rows_span = {[CPB_F32] = rows_span_f32, [CPB_F64] = rows_span_f64},                                       \
   .rows_split = {[CPB_F32] = rows_split_f32, [CPB_F64] = rows_split_f64},                                    \
-  .rows_dist2 = {[CPB_F32] = rows_dist2_f32, [CPB_F64] = rows_dist2_f64}, .first_above = first_above,        \
-  .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
+  .rows_dist2 = {[CPB_F32] = rows_dist2_f32,                                                                 \
+                 [CPB_F64] = rows_dist2_f64,                                                                 \
+                 [CPB_U8] = rows_dist2_u8,                                                                   \
+                 [CPB_I8] = rows_dist2_i8},                                                                  \
+  .first_above = first_above, .spread_f32 = spread_f32, .spread_f64 = spread_f64,                            \
   .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip,      \
   .thresholds = thresholds
 

@@ -250,6 +250,14 @@ static void distances_of_rows_have_the_same_bits(void **state) {
           tables[0]->widen[CPB_F32](single + i * stride, d, wide);
           same("rows_dist2 f32", tables[t]->name, d, i, got[i], tables[0]->dist2(wide, y, d));
         }
+        for (cpb_dtype dtype = CPB_U8; dtype <= CPB_I8; dtype++) {
+          const uint8_t *bytes = (const uint8_t *)x;
+          tables[t]->rows_dist2[dtype](bytes, stride, n, d, y, got);
+          for (size_t i = 0; i < n; i++) {
+            tables[0]->widen[dtype](bytes + i * stride, d, wide);
+            same("rows_dist2 of bytes", tables[t]->name, d, i, got[i], tables[0]->dist2(wide, y, d));
+          }
+        }
       }
   }
 }
