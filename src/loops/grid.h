@@ -182,6 +182,27 @@ ROWS_DIST2(u8)
 ROWS_DIST2(i8)
 #undef ROWS_DIST2
 
+/* |x-y|^2 and <x,y> of rows of bytes, as integers. */
+#define OF_BYTES(name, type)                                                                                 \
+  static int32_t whole_dist2_##name(const void *a, const void *b, size_t n) {                                \
+    const type *x = a, *y = b;                                                                               \
+    int32_t sum = 0;                                                                                         \
+    for (size_t i = 0; i < n; i++) {                                                                         \
+      int16_t z = (int16_t)(x[i] - y[i]);                                                                    \
+      sum += z * z;                                                                                          \
+    }                                                                                                        \
+    return sum;                                                                                              \
+  }                                                                                                          \
+  static int32_t whole_dot_##name(const void *a, const void *b, size_t n) {                                  \
+    const type *x = a, *y = b;                                                                               \
+    int32_t sum = 0;                                                                                         \
+    for (size_t i = 0; i < n; i++) sum += (int16_t)x[i] * (int16_t)y[i];                                     \
+    return sum;                                                                                              \
+  }
+OF_BYTES(u8, uint8_t)
+OF_BYTES(i8, int8_t)
+#undef OF_BYTES
+
 /* The entries of a table that lanes_f64.h, products and this file provide. */
 #define COMMON_LOOPS                                                                                         \
   .widen = {[CPB_F32] = widen_f32,                                                                           \
@@ -196,7 +217,9 @@ ROWS_DIST2(i8)
                  [CPB_F64] = rows_dist2_f64,                                                                 \
                  [CPB_U8] = rows_dist2_u8,                                                                   \
                  [CPB_I8] = rows_dist2_i8},                                                                  \
-  .first_above = first_above, .spread_f32 = spread_f32, .spread_f64 = spread_f64,                            \
+  .whole_dist2 = {[CPB_U8] = whole_dist2_u8, [CPB_I8] = whole_dist2_i8},                                     \
+  .whole_dot = {[CPB_U8] = whole_dot_u8, [CPB_I8] = whole_dot_i8}, .first_above = first_above,               \
+  .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
   .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip,      \
   .thresholds = thresholds
 

@@ -275,6 +275,10 @@ typedef struct cpb_loops {
   /* dist2[i] = |x_i-c|^2 of n rows of d elements, with the bits of dist2; NULL for types that must be widened */
   void (*rows_dist2[5])(const void *x, size_t stride, size_t n, size_t d, const double *c, double *dist2);
 
+  /* |x-y|^2 and <x,y> of two rows of n <= CPB_GRID_MOST bytes, as integers; by dtype, NULL for all but u8 and i8 */
+  int32_t (*whole_dist2[5])(const void *x, const void *y, size_t n);
+  int32_t (*whole_dot[5])(const void *x, const void *y, size_t n);
+
   /* z = unit (x-center) of n numbers, rounded to f32: sixteen to a line, lines `step` floats apart; returns the sum
    * of squares, for f32 of the rounded numbers. */
   double (*spread_f32)(const float *x, size_t n, float unit, const float *center, float *z, size_t step);

@@ -45,6 +45,8 @@ typedef struct seek {
       byte_filter; /* the index's, with the grids of the queries; slots of queries are positions in the order */
   double *q;
   cpb_query_scale *known;
+  uint8_t *whole; /* rows of bytes with a fold: the queries that are of the same type, .. */
+  bool *is_whole; /* .. and which these are */
   double *folded; /* with a fold: the queries as rows of codes are, .. */
   cpb_query_scale *folded_known;
   double *error; /* .. and bounds of their errors */
@@ -120,28 +122,44 @@ static bool is_exact(const seek *s, size_t place) {
   return s->byte_filter.panels[place / COLS].exact[place % COLS];
 }
 
+/* The value of two rows of bytes, with the bits of cpb_measure: sums are integers. */
+static bool measure_whole(const seek *s, size_t slot, size_t query, double *value) {
+  const cpb_index *index = s->index;
+  cpb_row_buffer buffer;
+  const char *row = cpb_slot_read(index, slot, &buffer);
+  const uint8_t *q = s->whole + query * index->row_bytes;
+  if (row == NULL) return false;
+  const cpb_loops *loops = index->float_filter.loops;
+  *value = index->options.metric == CPB_L2
+               ? sqrt((double)loops->whole_dist2[index->options.dtype](row, q, index->options.cols))
+               : (double)loops->whole_dot[index->options.dtype](row, q, index->options.cols);
+  return true;
+}
+
+static bool measure(const seek *s, size_t slot, size_t query, double *value) {
+  if (s->is_whole != NULL && s->is_whole[query]) return measure_whole(s, slot, query, value);
+  return cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, value);
+}
+
 /* The key of a deferred row; false if the row cannot be read. */
 static bool measure_key(const seek *s, size_t place, const cpb_ranked *row, query_state *to, double *key) {
-  const double *q = s->q + s->order[place] * s->index->options.cols;
   double value;
   *key = row->key;
   if (is_exact(s, place)) return true;
-  if (!cpb_seek_measure(s->index, (size_t)row->id, q, &value)) return false;
+  if (!measure(s, (size_t)row->id, s->order[place], &value)) return false;
   *key = cpb_seek_key(s->index, value);
   to->answer.measured++;
   return true;
 }
 
-/* Measures the rows that wait in `from`, for `to`; those with the smallest lower bounds first, because they tighten the
- * bound for the others. */
-static void measure_deferred(seek *s, size_t place, query_state *from, query_state *to) {
-  enum { AHEAD = 4, FIRST = 32 };
-  size_t query = s->order[place], first = s->asked->k + FIRST;
-  prune(from, *to->bound);
-  cpb_ranked_sort_first(from->deferred, from->count, first);
-  for (size_t i = 0; i < from->count; i++) {
+/* Measures deferred rows [first, end) of `from`, unless they are beyond the bound, for `to`. */
+static void measure_some(seek *s, size_t place, query_state *from, size_t first, size_t end,
+                         query_state *to) {
+  enum { AHEAD = 8 };
+  size_t query = s->order[place];
+  for (size_t i = first; i < end; i++) {
     double key;
-    if (!is_exact(s, place) && i + AHEAD < from->count && from->deferred[i + AHEAD].key <= *to->bound)
+    if (!is_exact(s, place) && i + AHEAD < end && from->deferred[i + AHEAD].key <= *to->bound)
       fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
     if (from->deferred[i].key > *to->bound) continue;
     if (!measure_key(s, place, &from->deferred[i], to, &key)) {
@@ -154,6 +172,31 @@ static void measure_deferred(seek *s, size_t place, query_state *from, query_sta
     else
       offer_nearest(s, to, place, key, id);
   }
+}
+
+static size_t sort_nearest(const seek *s, query_state *of) {
+  enum { FIRST = 32 };
+  size_t first = s->asked->k + FIRST;
+  first = first < of->count ? first : of->count;
+  cpb_ranked_sort_first(of->deferred, of->count, first);
+  return first;
+}
+
+/* Only those with the smallest lower bounds: the bound is then tighter for the others. */
+static void measure_first(seek *s, size_t place, query_state *of) {
+  size_t first = sort_nearest(s, of);
+  measure_some(s, place, of, 0, first, of);
+  of->count -= first;
+  memmove(of->deferred, of->deferred + first, of->count * sizeof *of->deferred);
+  prune(of, *of->bound);
+}
+
+/* Measures the rows that wait in `from`, those with the smallest lower bounds first. */
+static void measure_deferred(seek *s, size_t place, query_state *from, query_state *to) {
+  prune(from, *to->bound);
+  size_t first = sort_nearest(s, from);
+  measure_some(s, place, from, 0, first, to);
+  measure_some(s, place, from, first, from->count, to);
   from->count = 0;
 }
 
@@ -164,8 +207,10 @@ static bool is_undecided(const seek *s, const query_state *of) {
          512 + 8 * s->asked->k + s->index->slots / (s->index->fold != NULL ? PART_OF_FOLDED : PART);
 }
 
+/* Deferred rows have lower bounds only if codes are of folds: some are measured, so that others are beyond the bound. */
 static void make_place(seek *s, size_t place, query_state *of) {
   prune(of, *of->bound);
+  if (s->index->fold != NULL && of->count > s->room / 2) measure_first(s, place, of);
   if (of->count <= s->room - s->room / 4) return;
   measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
@@ -347,13 +392,12 @@ static void sample_panel(look *l) {
 
 /* Rows that seem to be nearest are measured: no row farther than k of them is a result. */
 static void measure_sample(seek *s, size_t place, query_state *of) {
-  const double *q = s->q + s->order[place] * s->index->options.cols;
   const size_t count = of->farthest.count;
   cpb_best *nearest = &of->answer.rows;
   for (size_t i = 0; i < count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
   for (size_t i = 0; i < count; i++) {
     double value;
-    if (!cpb_seek_measure(s->index, (size_t)of->farthest.entry[i].id, q, &value)) break;
+    if (!measure(s, (size_t)of->farthest.entry[i].id, s->order[place], &value)) break;
     cpb_best_offer(nearest, cpb_seek_key(s->index, value), i);
     of->answer.measured++;
   }
@@ -504,12 +548,26 @@ static cpb_query_scale folded_scale(const cpb_query_scale *known) {
   return (cpb_query_scale){.length = 1, .unit = 1, .scale = {1, 1}, .grain = known->grain};
 }
 
+/* Whether a query is a row of bytes, as those of the index are; it is then stored as one. */
+static bool take_whole(const seek *s, size_t query) {
+  const double *q = s->q + query * s->index->options.cols;
+  bool is_signed = s->index->options.dtype == CPB_I8;
+  uint8_t *to = s->whole + query * s->index->row_bytes;
+  for (size_t k = 0; k < s->index->options.cols; k++) {
+    if (!(q[k] >= (is_signed ? -128 : 0) && q[k] <= (is_signed ? 127 : 255)) || q[k] != (double)(int)q[k])
+      return false;
+    to[k] = (uint8_t)(int)q[k];
+  }
+  return true;
+}
+
 static void fold_queries(seek *s, double *z) {
   const cpb_fold *fold = s->index->fold;
   for (size_t i = 0; i < s->n; i++) {
     s->error[i] = cpb_fold_query(fold, &s->index->float_filter, s->q + i * fold->d, &s->known[i], z,
                                  s->folded + i * fold->columns);
     s->folded_known[i] = folded_scale(&s->known[i]);
+    if (s->is_whole != NULL) s->is_whole[i] = take_whole(s, i);
   }
 }
 
@@ -549,6 +607,10 @@ static void share_work(seek *s) {
   s->parts = wanted / s->shares < blocks ? wanted / s->shares : blocks;
 }
 
+static bool is_of_bytes(const cpb_index *index) {
+  return index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE;
+}
+
 typedef struct carver {
   char *at;
   size_t bytes;
@@ -572,6 +634,12 @@ static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, d
   s->known = carve(c, s->n, sizeof *s->known);
   s->folded = carve(c, folds * cpb_codes_columns(s->index), sizeof *s->folded);
   s->folded_known = carve(c, folds, sizeof *s->folded_known);
+  s->whole = NULL;
+  s->is_whole = NULL;
+  if (folds > 0 && is_of_bytes(s->index)) {
+    s->whole = carve(c, folds, s->index->row_bytes);
+    s->is_whole = carve(c, folds, sizeof *s->is_whole);
+  }
   s->error = carve(c, folds, sizeof *s->error);
   *z = carve(c, folds > 0 ? d : 0, sizeof **z);
   s->order = carve(c, s->n, sizeof *s->order);
@@ -632,7 +700,7 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
 
 cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error) {
-  enum { SPARE = 64, TRIED = 32, MANY = 1 << 16, SPARE_MOST = 4096 };
+  enum { SPARE = 64, TRIED = 32, SPARE_OF_FOLDS = 512 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
   cpb_ranked *entries;
   float *factors;
@@ -640,7 +708,7 @@ cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scra
   carver c = {0};
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
-  if (s.index->fold != NULL) s.room += MANY / s.n < SPARE_MOST ? MANY / s.n : SPARE_MOST;
+  if (s.index->fold != NULL) s.room += SPARE_OF_FOLDS;
   s.tried = question->limits != NULL ? 0 : question->k;
   if (s.index->fold != NULL && question->limits == NULL && s.tried < TRIED) s.tried = TRIED;
   s.byte_filter = s.index->byte_filter;

@@ -257,6 +257,18 @@ static void distances_of_rows_have_the_same_bits(void **state) {
             tables[0]->widen[dtype](bytes + i * stride, d, wide);
             same("rows_dist2 of bytes", tables[t]->name, d, i, got[i], tables[0]->dist2(wide, y, d));
           }
+          double other[LONGEST];
+          const uint8_t *last = bytes + (n - 1) * stride;
+          tables[0]->widen[dtype](last, d, other);
+          for (size_t i = 0; i < n && d <= CPB_GRID_MOST; i++) {
+            tables[0]->widen[dtype](bytes + i * stride, d, wide);
+            same("whole_dist2", tables[t]->name, d, i,
+                 (double)tables[t]->whole_dist2[dtype](bytes + i * stride, last, d),
+                 tables[0]->dist2(wide, other, d));
+            same("whole_dot", tables[t]->name, d, i,
+                 (double)tables[t]->whole_dot[dtype](bytes + i * stride, last, d),
+                 tables[0]->dot(wide, other, d));
+          }
         }
       }
   }
