@@ -126,7 +126,7 @@ double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter
 void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
                           double step);
 
-/* For a query that is the fold of another one (search/fold.h), with an error: bounds are to hold for that one, whose scale
+/* For a query that is the fold of another one (search/t15_fold.h), with an error: bounds are to hold for that one, whose scale
  * values have. */
 void cpb_byte_filter_unfold(cpb_byte_filter *filter, size_t slot, const cpb_query_scale *query_scale,
                             double error);

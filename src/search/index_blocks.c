@@ -78,6 +78,13 @@ bool cpb_block_new(const cpb_index *index, cpb_index_block *block) {
   return make_blocks(index, cpb_codes_columns(index), block, 1);
 }
 
+bool cpb_block_new_codes(const cpb_index *index, cpb_index_block *block) {
+  char *codes = cpb_zero_lines(code_bytes_of(index->options.cols), 1);
+  *block = (cpb_index_block){.memory = codes};
+  if (codes != NULL) place_block(index, index->options.cols, block, NULL, codes);
+  return codes != NULL;
+}
+
 void cpb_block_free(cpb_index_block *block) {
   if (block->memory_bytes > 0)
     munmap(block->memory, block->memory_bytes);

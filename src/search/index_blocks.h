@@ -13,6 +13,8 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
 
 /* Allocates an empty block; false if out of memory. */
 bool cpb_block_new(const cpb_index *index, cpb_index_block *block);
+/* One without rows, for codes of all numbers. */
+bool cpb_block_new_codes(const cpb_index *index, cpb_index_block *block);
 void cpb_block_free(cpb_index_block *block);
 
 /* Copies a mapped block to memory; false if out of memory. */

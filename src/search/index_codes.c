@@ -71,6 +71,7 @@ static cpb_coder *new_coder(const cpb_index *index, const cpb_fold *fold, const 
   cpb_coder *coder = calloc(1, sizeof *coder);
   if (coder == NULL) return NULL;
   coder->byte_filter = *filter;
+  coder->fold = fold;
   if (make_room(coder, index, fold)) return coder;
   cpb_coder_free(coder);
   return NULL;
@@ -78,6 +79,15 @@ static cpb_coder *new_coder(const cpb_index *index, const cpb_fold *fold, const 
 
 cpb_coder *cpb_coder_new(const cpb_index *index) {
   return new_coder(index, index->fold, &index->byte_filter);
+}
+
+bool cpb_coder_start(const cpb_index *index, const cpb_byte_filter *filter, cpb_coder **coder,
+                     cpb_index_block *block) {
+  *coder = new_coder(index, NULL, filter);
+  if (*coder != NULL && cpb_block_new_codes(index, block)) return true;
+  cpb_coder_free(*coder);
+  *coder = NULL;
+  return false;
 }
 
 /* What is chosen for an index, before it takes effect. */
@@ -251,7 +261,7 @@ static void copy_rows(const cpb_index *index, cpb_index_block *block, const cpb_
 static cpb_view number_rows(cpb_coder *coder, const cpb_index *index, cpb_index_block *block,
                             const cpb_rows_copy *copy, cpb_view rows, size_t first, int *fault) {
   enum { FEW = CPB_FOLD_ROWS };
-  const cpb_fold *fold = index->fold;
+  const cpb_fold *fold = coder->fold;
   cpb_byte_filter *byte_filter = &coder->byte_filter;
   cpb_view folded = fold == NULL ? rows : cpb_rows(coder->folded, CPB_F32, rows.rows, fold->columns);
   int none[FEW];
@@ -279,7 +289,7 @@ static int code_rows(cpb_coder *coder, const cpb_index *index, cpb_index_block *
   for (*faulty = first; *faulty < first + count; ++*faulty)
     if (fault[*faulty - first] != 0) return fault[*faulty - first];
   cpb_byte_filter_order(byte_filter, count);
-  byte_filter->next = index->fold != NULL ? (cpb_view){0} : copy->next;
+  byte_filter->next = coder->fold != NULL ? (cpb_view){0} : copy->next;
   for (size_t run = 0; run < byte_filter->run_count; run++) {
     cpb_byte_filter_codes(byte_filter, rows, run, 0);
     keep_run(byte_filter, run, block, first / PANEL);

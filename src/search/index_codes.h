@@ -7,12 +7,16 @@
 /* Working memory for computing codes. */
 typedef struct cpb_coder {
   cpb_byte_filter byte_filter; /* shares the centres of the index */
+  const cpb_fold *fold;        /* NULL: codes are of all numbers */
   cpb_fold_room room;          /* with a fold: for the rows of a block, .. */
   float *folded, *error;       /* .. and what becomes of them */
 } cpb_coder;
 
 cpb_coder *cpb_coder_new(const cpb_index *index);
 void cpb_coder_free(cpb_coder *coder);
+/* Another one, and a block, for codes of all numbers by a filter that has centres; false without memory. */
+bool cpb_coder_start(const cpb_index *index, const cpb_byte_filter *filter, cpb_coder **coder,
+                     cpb_index_block *block);
 
 /* Rows [first, end) of a block that are not there yet; `stride` is in bytes. `next` are rows of floats to be prefetched. */
 typedef struct cpb_rows_copy {

@@ -8,7 +8,7 @@
 #include "capball/advanced/index.h"
 #include "search/index_ids.h"
 #include "search/byte_filter.h"
-#include "search/fold.h"
+#include "search/t15_fold.h"
 
 struct cpb_index_change;
 struct cpb_index_file;

@@ -36,6 +36,9 @@ typedef struct band {
 typedef struct seek {
   const cpb_scan_args *asked;
   const cpb_index *index;
+  const cpb_fold *fold; /* the index's; NULL: codes are of all numbers */
+  bool whole_codes;     /* codes of all numbers are made of rows of bytes, block by block, for many queries */
+  size_t columns;       /* numbers that have codes */
   size_t n, groups, parts, room; /* groups: panels of the byte filter */
   size_t tried;                  /* k or, with a fold, how many rows of the sample are measured, at least k */
   size_t shares;                 /* tasks are parts x shares of the bands */
@@ -203,14 +206,13 @@ static void measure_deferred(seek *s, size_t place, query_state *from, query_sta
 /* Whether so many measured rows were not results that floats would be faster. */
 static bool is_undecided(const seek *s, const query_state *of) {
   enum { PART = 32, PART_OF_FOLDED = 8 };
-  return of->wasted >
-         512 + 8 * s->asked->k + s->index->slots / (s->index->fold != NULL ? PART_OF_FOLDED : PART);
+  return of->wasted > 512 + 8 * s->asked->k + s->index->slots / (s->fold != NULL ? PART_OF_FOLDED : PART);
 }
 
 /* Deferred rows have lower bounds only if codes are of folds: some are measured, so that others are beyond the bound. */
 static void make_place(seek *s, size_t place, query_state *of) {
   prune(of, *of->bound);
-  if (s->index->fold != NULL && of->count > s->room / 2) measure_first(s, place, of);
+  if (s->fold != NULL && of->count > s->room / 2) measure_first(s, place, of);
   if (of->count <= s->room - s->room / 4) return;
   measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
@@ -218,7 +220,7 @@ static void make_place(seek *s, size_t place, query_state *of) {
 
 static void take(seek *s, size_t place, query_state *of, size_t slot, double nearest, double farthest) {
   of->deferred[of->count++] = (cpb_ranked){nearest, slot};
-  if (s->asked->limits == NULL && s->index->fold == NULL) { /* folds have lower bounds only */
+  if (s->asked->limits == NULL && s->fold == NULL) { /* folds have lower bounds only */
     cpb_best_offer(&of->farthest, farthest, slot);
     if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < *of->bound)
       *of->bound = of->farthest.entry[0].key;
@@ -313,8 +315,8 @@ typedef struct block_thresholds {
   int32_t row[CPB_INDEX_BLOCK];
 } block_thresholds;
 
-static void find_thresholds(const seek *s, size_t block, double step, block_thresholds *t) {
-  const cpb_index_block *of = &s->index->blocks[block];
+static void find_thresholds(const seek *s, size_t block, const cpb_index_block *of, double step,
+                            block_thresholds *t) {
   if (t->block == block && t->step == step) return;
   t->block = block;
   t->step = step;
@@ -324,13 +326,13 @@ static void find_thresholds(const seek *s, size_t block, double step, block_thre
   }
 }
 
-static look look_of(seek *s, size_t part, const band *of, size_t block) {
+static look look_of(seek *s, size_t part, const band *of, size_t block, const cpb_index_block *coded) {
   size_t cell = part * s->n + of->first;
   return (look){.s = s,
                 .of = of,
                 .query_states = s->query_states + cell,
                 .bounds = s->bounds + cell,
-                .block = &s->index->blocks[block],
+                .block = coded,
                 .block_slot = block * CPB_INDEX_BLOCK};
 }
 
@@ -346,9 +348,9 @@ static cpb_partial *partial_of(const look *l, cpb_partial *partial) {
   return partial;
 }
 
-static void look_at_block(seek *s, size_t part, const band *of, size_t block, const block_thresholds *t,
-                          cpb_partial *partial) {
-  look l = look_of(s, part, of, block);
+static void look_at_block(seek *s, size_t part, const band *of, size_t block, const cpb_index_block *coded,
+                          const block_thresholds *t, cpb_partial *partial) {
+  look l = look_of(s, part, of, block, coded);
   for (size_t at = 0; at < l.block->count; at += CPB_INDEX_PANEL) {
     l.run = cpb_codes_run(l.block, at);
     l.threshold = t->row + at;
@@ -410,8 +412,8 @@ static void measure_sample(seek *s, size_t place, query_state *of) {
  * anyway. A filter would be asked twice, and the rows of a file would be read twice. Folds have no other bounds to begin with. */
 static bool wants_sample(const seek *s, const band *of, size_t blocks) {
   enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
-  if (s->asked->limits != NULL || s->asked->filter != NULL) return false;
-  if (s->index->fold != NULL) return blocks > 0;
+  if (s->asked->limits != NULL || s->asked->filter != NULL || s->whole_codes) return false;
+  if (s->fold != NULL) return blocks > 0;
   size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
   return s->index->file == NULL && s->byte_filter.words <= LONG && of->count >= FEW_QUERIES &&
          blocks >= FEW_BLOCKS && s->asked->k <= most_k;
@@ -421,11 +423,11 @@ static bool wants_sample(const seek *s, const band *of, size_t blocks) {
  * reach. */
 static void sample_part(seek *s, size_t part, const band *of, size_t from, size_t to) {
   enum { APART = 8, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
-  const size_t every = s->index->fold != NULL ? 1 : 3;
+  const size_t every = s->fold != NULL ? 1 : 3;
   if (!wants_sample(s, of, to - from)) return;
   for (size_t i = 0; i < APART * every; i += every)
     for (size_t block = from + i; block < to; block += APART * every) {
-      look l = look_of(s, part, of, block);
+      look l = look_of(s, part, of, block, &s->index->blocks[block]);
       size_t at = block % PANELS * CPB_INDEX_PANEL;
       if (at >= l.block->count) continue;
       l.run = cpb_codes_run(l.block, at);
@@ -454,7 +456,7 @@ static void look_at_parts(seek *s, size_t part, size_t block, const block_thresh
   size_t all = s->index->blocks[block].count / CPB_INDEX_PANEL * s->byte_filter.words;
   bool tries = tried->left == 0;
   tried->partial.words = 0;
-  look_at_block(s, part, s->bands, block, t, tries ? &tried->partial : NULL);
+  look_at_block(s, part, s->bands, block, &s->index->blocks[block], t, tries ? &tried->partial : NULL);
   if (tries && 8 * tried->partial.words > 7 * all)
     tried->left = tried->wait = tried->wait < LONGEST ? 2 * tried->wait + 1 : LONGEST;
   else if (tries)
@@ -463,24 +465,53 @@ static void look_at_parts(seek *s, size_t part, size_t block, const block_thresh
     tried->left--;
 }
 
+/* Makes codes of all numbers of a block. */
+typedef struct whole_coder {
+  cpb_coder *coder;
+  cpb_index_block block;
+} whole_coder;
+
+static bool start_coder(seek *s, whole_coder *w) {
+  *w = (whole_coder){NULL};
+  if (!s->whole_codes || cpb_coder_start(s->index, &s->byte_filter, &w->coder, &w->block)) return true;
+  atomic_store(&s->out_of_memory, true);
+  return false;
+}
+
+static const cpb_index_block *coded_block(seek *s, whole_coder *w, size_t block) {
+  const cpb_index_block *of = &s->index->blocks[block];
+  size_t row;
+  if (!s->whole_codes) return of;
+  w->block.count = of->count;
+  w->block.rows = of->rows;
+  (void)cpb_coder_run(w->coder, s->index, &w->block, &(cpb_rows_copy){0}, 0, &row); /* bytes have no fault */
+  return &w->block;
+}
+
 /* Compares all queries of a share with a block while it is cached. */
 static void look_at_part(void *arg, size_t task) {
   seek *s = arg;
   block_thresholds t = {.step = 0};
   parts_tried tried = {
       .partial = {s->word_order.words, s->word_order.other_sum, s->word_order.other_square, 0, 0}};
+  whole_coder w;
   size_t part = task / s->shares, share = task % s->shares, blocks = s->index->block_count;
   size_t from = share * s->band_count / s->shares, to = (share + 1) * s->band_count / s->shares;
   size_t first = part * blocks / s->parts, end = (part + 1) * blocks / s->parts;
+  if (!start_coder(s, &w)) return;
   for (size_t i = from; i < to; i++) sample_part(s, part, &s->bands[i], first, end);
-  for (size_t block = first; block < end; block++)
+  for (size_t block = first; block < end && from < to; block++) {
+    const cpb_index_block *coded = coded_block(s, &w, block);
     for (size_t i = from; i < to; i++) {
-      find_thresholds(s, block, s->bands[i].step, &t);
+      find_thresholds(s, block, coded, s->bands[i].step, &t);
       if (s->partial)
         look_at_parts(s, part, block, &t, &tried);
       else
-        look_at_block(s, part, &s->bands[i], block, &t, NULL);
+        look_at_block(s, part, &s->bands[i], block, coded, &t, NULL);
     }
+  }
+  cpb_coder_free(w.coder);
+  cpb_block_free(&w.block);
 }
 
 /* ---- what the parts found ---- */
@@ -518,7 +549,7 @@ static void pack_query(seek *s, const band *of, size_t place) {
   const uint8_t *columns = s->byte_filter.codes_of_queries + place / COLS * cpb_bytes_panel(words);
   int8_t *to = s->codes + of->first / COLS * 2 * cpb_bytes_group(words);
   int32_t sum = 0;
-  for (size_t k = 0; k < cpb_codes_columns(s->index); k++) {
+  for (size_t k = 0; k < s->columns; k++) {
     int32_t code = columns[cpb_bytes_panel_at(k, place % COLS)] - MIDDLE;
     to[cpb_bytes_at(words, place - of->first, k)] = (int8_t)code;
     sum += code;
@@ -562,7 +593,7 @@ static bool take_whole(const seek *s, size_t query) {
 }
 
 static void fold_queries(seek *s, double *z) {
-  const cpb_fold *fold = s->index->fold;
+  const cpb_fold *fold = s->fold;
   for (size_t i = 0; i < s->n; i++) {
     s->error[i] = cpb_fold_query(fold, &s->index->float_filter, s->q + i * fold->d, &s->known[i], z,
                                  s->folded + i * fold->columns);
@@ -573,7 +604,7 @@ static void fold_queries(seek *s, double *z) {
 
 static void grid_queries(seek *s, float *factors, double *z) {
   size_t d = s->index->options.cols;
-  const cpb_fold *fold = s->index->fold;
+  const cpb_fold *fold = s->fold;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
   cpb_ranked *room = s->query_states[0].deferred; /* not in use yet: that of all queries */
   for (size_t i = 0; i < s->n; i++)
@@ -584,7 +615,7 @@ static void grid_queries(seek *s, float *factors, double *z) {
     queries.query_scale = s->folded_known;
   }
   cpb_query_order(queries.query_scale, queries.q, fold != NULL ? fold->rows.center : s->index->center, s->n,
-                  cpb_codes_columns(s->index), room, s->order);
+                  s->columns, room, s->order);
   find_bands(s, &queries);
   memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->byte_filter.words));
   for (const band *of = s->bands; of < s->bands + s->band_count; of++) {
@@ -628,11 +659,11 @@ static void *carve(carver *c, size_t count, size_t size) {
 static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, double **z,
                     cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
-  size_t ordered = s->partial ? words : 0, folds = s->index->fold != NULL ? s->n : 0;
+  size_t ordered = s->partial ? words : 0, folds = s->fold != NULL ? s->n : 0;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
   s->q = carve(c, s->n * d, sizeof *s->q);
   s->known = carve(c, s->n, sizeof *s->known);
-  s->folded = carve(c, folds * cpb_codes_columns(s->index), sizeof *s->folded);
+  s->folded = carve(c, folds * s->columns, sizeof *s->folded);
   s->folded_known = carve(c, folds, sizeof *s->folded_known);
   s->whole = NULL;
   s->is_whole = NULL;
@@ -698,20 +729,31 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
   return status;
 }
 
-cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
-                          cpb_seek_answer **answers, cpb_error *error) {
+/* Products of whole rows of bytes are exact, and no row is measured: for many queries this takes less time than to measure
+ * what folds leave, where products of bytes are fast. */
+static bool wants_whole_codes(const cpb_index *index, size_t queries) {
+  enum { MANY = 32 };
+  return index->fold != NULL && is_of_bytes(index) && queries >= MANY &&
+         index->float_filter.loops->panel_bytes != NULL;
+}
+
+static cpb_status seek_codes(const cpb_scan_args *question, const cpb_byte_filter *whole,
+                             cpb_index_scratch *scratch, cpb_seek_answer **answers, cpb_error *error) {
   enum { SPARE = 64, TRIED = 32, SPARE_OF_FOLDS = 512 };
   seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
   cpb_ranked *entries;
   float *factors;
   double *z;
   carver c = {0};
+  s.whole_codes = wants_whole_codes(s.index, s.n);
+  s.fold = s.whole_codes ? NULL : s.index->fold;
+  s.columns = s.whole_codes ? s.index->options.cols : cpb_codes_columns(s.index);
+  s.byte_filter = s.whole_codes ? *whole : s.index->byte_filter;
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
-  if (s.index->fold != NULL) s.room += SPARE_OF_FOLDS;
+  if (s.fold != NULL) s.room += SPARE_OF_FOLDS;
   s.tried = question->limits != NULL ? 0 : question->k;
-  if (s.index->fold != NULL && question->limits == NULL && s.tried < TRIED) s.tried = TRIED;
-  s.byte_filter = s.index->byte_filter;
+  if (s.fold != NULL && question->limits == NULL && s.tried < TRIED) s.tried = TRIED;
   s.byte_filter.panel_count = s.groups;
   s.partial = wants_partial(&s);
   share_work(&s);
@@ -727,5 +769,20 @@ cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scra
   if (question->limits != NULL) set_limits(&s);
   status = look_at_all(&s, error);
   if (status == CPB_OK) put_in_order(&s, *answers);
+  return status;
+}
+
+cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
+                          cpb_seek_answer **answers, cpb_error *error) {
+  cpb_byte_filter whole;
+  const cpb_index *index = question->index;
+  if (!wants_whole_codes(index, question->queries.rows))
+    return seek_codes(question, NULL, scratch, answers, error);
+  bool made =
+      cpb_byte_filter_new(&whole, &index->float_filter, 1) &&
+      cpb_byte_filter_prepare_rows(&whole, cpb_rows(NULL, index->options.dtype, 0, index->options.cols));
+  cpb_status status =
+      made ? seek_codes(question, &whole, scratch, answers, error) : cpb_fail_memory(error, "codes of rows");
+  cpb_byte_filter_free(&whole);
   return status;
 }

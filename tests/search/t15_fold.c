@@ -7,7 +7,7 @@
 
 #include "base/rows.h"
 #include "search/byte_filter.h"
-#include "search/fold.h"
+#include "search/t15_fold.h"
 #include "search/query_numbers.h"
 #include "support/big.h"
 

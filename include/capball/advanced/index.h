@@ -32,7 +32,7 @@ typedef struct cpb_index_options {
   bool
       borrow; /* do not copy added rows: they must stay valid and unchanged until the index is freed or compacted */
   const char *const *columns; /* names of the columns, for callers; stored in files. NULL: none */
-  /** Codes are of this many principal directions of the rows and of the length of the rest, which bound every distance.
+  /** Codes are of this many principal directions of the rows and of the length of the rest, which bound every distance (T15).
    *  0: as many as a sample of the rows suggests, or none, once there are 2048 rows. It is a matter of time only.
    *  EINVAL unless it is less than cols and at most 63, or CPB_INDEX_UNFOLDED: codes of all numbers. */
   size_t directions;

@@ -6,8 +6,8 @@
  * for every P of norm at most 1, since rho = |(I - P^T P)^(1/2) x'|: directions that suit the rows badly cost time, and
  * never an answer. Folded rows are rows of floats, to which the filter in bytes applies; for cosines, whose x' have length
  * 1, their metric is L2. */
-#ifndef CPB_SEARCH_FOLD_H
-#define CPB_SEARCH_FOLD_H
+#ifndef CPB_SEARCH_T15_FOLD_H
+#define CPB_SEARCH_T15_FOLD_H
 
 #include "base/memory.h"
 #include "search/float_filter.h"

@@ -5,7 +5,7 @@
 #include "base/best.h"
 #include "base/memory.h"
 #include "loops/matrix.h"
-#include "search/fold.h"
+#include "search/t15_fold.h"
 
 enum {
   ENOUGH = 512,      /* rows of a sample; of fewer, nothing is concluded */
@@ -18,8 +18,11 @@ enum {
   QUERIES = 16       /* rows of the sample whose neighbours are looked for */
 };
 
-/* What one query costs for each row, in nanoseconds: a byte that is scanned, and a row that is measured in double. */
-static const double SCANNED = 0.055, MEASURED = 90, MEASURED_BYTE = 0.15;
+/* What one query costs for each row, in nanoseconds: a byte that is scanned; a row that is measured in double, or of integers if it
+ * is of bytes, and each of its bytes. */
+static const double SCANNED = 0.055, MEASURED = 90, MEASURED_BYTE = 0.15, WHOLE = 50, WHOLE_BYTE = 0.05;
+/* The same of a byte for each of many queries, which have it multiplied while it is cached. */
+static const double SCANNED_BY_MANY = 0.004;
 /* How much less a fold must cost than codes of all columns. */
 static const double WORTHWHILE = 0.8;
 
@@ -27,6 +30,7 @@ typedef struct choice {
   const cpb_float_filter *numbers;
   size_t rows, d, learned;
   double measured;       /* what a measured row costs */
+  bool whole;            /* rows of bytes: many queries use codes of all numbers */
   cpb_matrix z;          /* rows x d: the sample */
   cpb_matrix directions; /* learned x d */
   cpb_matrix along;      /* rows x learned */
@@ -175,12 +179,17 @@ static void add_direction(choice *c, size_t j) {
   }
 }
 
-static double cost_of(const choice *c, size_t columns, double share) {
-  return SCANNED * (double)(cpb_bytes_words(columns) * CPB_BYTES_WORD) + share * c->measured;
+typedef struct cost {
+  double few, many; /* queries */
+} cost;
+
+static cost cost_of(const choice *c, size_t columns, double share) {
+  double bytes = (double)(cpb_bytes_words(columns) * CPB_BYTES_WORD), of_rows = share * c->measured;
+  return (cost){SCANNED * bytes + of_rows, SCANNED_BY_MANY * bytes + of_rows};
 }
 
 /* Codes of all columns leave the rows that are as near as the codes are blurred. */
-static double cost_without(choice *c) {
+static cost cost_without(choice *c) {
   size_t left = 0;
   for (size_t i = 0; i < c->rows; i++)
     for (size_t k = 0; k < c->d; k++)
@@ -200,13 +209,14 @@ static double cost_without(choice *c) {
 
 /* The number of directions; 0: no fold. Whole words of codes. */
 static size_t best_count(choice *c) {
-  double least = WORTHWHILE * cost_without(c);
+  cost without = cost_without(c);
+  double least = WORTHWHILE * without.few;
   size_t best = 0;
   for (size_t j = 0; j < c->learned && j < CPB_FOLD_MOST; j++) {
     add_direction(c, j);
     if ((j + 2) % CPB_BYTES_WORD != 0) continue;
-    double cost = cost_of(c, j + 2, share_left(c, j + 1));
-    if (cost < least) least = cost, best = j + 1;
+    cost with = cost_of(c, j + 2, share_left(c, j + 1));
+    if (with.few < least && (c->whole || with.many <= without.many)) least = with.few, best = j + 1;
   }
   return best;
 }
@@ -248,7 +258,9 @@ bool cpb_fold_choose(const cpb_float_filter *numbers, cpb_view sample, size_t di
   *chosen = NULL;
   if (sample.rows > NUMBERS / c.d) sample.rows = NUMBERS / c.d;
   if (directions == 0 && (sample.rows < ENOUGH || c.d < SHORT)) return true;
-  c.measured = MEASURED + MEASURED_BYTE * (double)(c.d * cpb_dtype_size(sample.dtype));
+  c.whole = cpb_dtype_size(sample.dtype) == 1 && numbers->metric != CPB_COSINE;
+  double bytes = (double)(c.d * cpb_dtype_size(sample.dtype));
+  c.measured = c.whole ? WHOLE + WHOLE_BYTE * bytes : MEASURED + MEASURED_BYTE * bytes;
   bool made = take_sample(&c, sample);
   if (made && c.rows >= (directions == 0 ? ENOUGH : 1))
     made = learn(&c, directions == 0 ? most : directions) && (directions > 0 || choose_count(&c, &count)) &&

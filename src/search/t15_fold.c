@@ -1,4 +1,4 @@
-#include "search/fold.h"
+#include "search/t15_fold.h"
 
 #include <math.h>
 #include <stdlib.h>
