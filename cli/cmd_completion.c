@@ -3,6 +3,15 @@
 
 #include "cli.h"
 
+static void print_bash(const cli_command *const *all), print_zsh(const cli_command *const *all),
+    print_fish(const cli_command *const *all);
+
+static const struct {
+  const char *name;
+  void (*print)(const cli_command *const *all);
+} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+enum { SHELLS = sizeof shells / sizeof *shells };
+
 /* The first words of all commands, without repetition. */
 static void print_verbs(const cli_command *const *all) {
   for (const cli_command *const *command = all; *command != NULL; command++)
@@ -34,7 +43,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
   if (command == &cli_verb_help)
     print_verbs(all);
   else if (command == &cli_verb_completion)
-    fputs("bash zsh fish", stdout);
+    for (size_t i = 0; i < SHELLS; i++) printf("%s%s", i == 0 ? "" : " ", shells[i].name);
   else
     return false;
   return true;
@@ -102,8 +111,9 @@ static void print_quoted(const char *text) {
 }
 
 static void print_zsh_option(const cli_option *option) {
+  char help[CLI_HELP_ROOM];
   printf("      '--%s[", option->name);
-  print_quoted(option->help);
+  print_quoted(cli_option_help(option, help));
   putchar(']');
   if (option->names != NULL) {
     printf(":%s:(", option->value);
@@ -182,6 +192,7 @@ static void print_fish_verb(const cli_command *const *command) {
 }
 
 static void print_fish(const cli_command *const *all) {
+  char help[CLI_HELP_ROOM];
   for (size_t i = 0; all[i] != NULL; i++) {
     const cli_command *command = all[i];
     print_fish_verb(all + i);
@@ -198,7 +209,7 @@ static void print_fish(const cli_command *const *all) {
       } else if (option->kind != CLI_FLAG)
         fputs(" -r", stdout);
       fputs(" -d '", stdout);
-      print_fish_text(option->help);
+      print_fish_text(cli_option_help(option, help));
       fputs("'\n", stdout);
     }
   }
@@ -206,14 +217,11 @@ static void print_fish(const cli_command *const *all) {
 
 static int run(cli_job *job) {
   const char *shell = job->operands[0];
-  if (strcmp(shell, "bash") == 0)
-    print_bash(job->commands);
-  else if (strcmp(shell, "zsh") == 0)
-    print_zsh(job->commands);
-  else if (strcmp(shell, "fish") == 0)
-    print_fish(job->commands);
-  else
-    return cli_misuse(job, "there is no completion for \"%s\"; the shells are bash, zsh and fish", shell);
+  size_t i = 0;
+  while (i < SHELLS && strcmp(shells[i].name, shell) != 0) i++;
+  if (i == SHELLS)
+    return cli_misuse(job, "there is no completion for \"%s\"; there are %s", shell, job->command->operands);
+  shells[i].print(job->commands);
   return CLI_OK;
 }
 

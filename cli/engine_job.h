@@ -9,9 +9,6 @@
 const char *cli_built_in(size_t i);
 bool cli_is_built_in(const cli_job *job); /* whether --engine names a built-in one */
 
-/* Checks --engine-command, --timeout and --candidates. */
-int cli_check_engine(const cli_job *job);
-
 /* The engine of the job; refers to `command`. */
 int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_calls *engine);
 
