@@ -17,7 +17,7 @@ static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL
 static int check_kernel(const cli_job *job) {
   const cli_options *o = &job->options;
   bool polynomial = o->kernel.at == CPB_KERNEL_POLYNOMIAL;
-  const char *name = cpb_kernel_name(o->kernel.at);
+  const char *name = cpb_kernel_names[o->kernel.at];
   if (has_kernel(o) && (o->whiten || o->standardize))
     return cli_misuse(job, "--kernel %s does not go with --whiten or --standardize", name);
   if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", name);
@@ -185,7 +185,7 @@ static CLI_OPTION(
     "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C for all)",
     .names = method_name);
 static CLI_OPTION(kernel, "kernel", 'k', CLI_CHOICE, "KERNEL", kernel,
-                  "the kernel:", .names = cpb_kernel_name);
+                  "the kernel:", .list = cpb_kernel_names);
 static CLI_OPTION(gamma_option, "gamma", 0, CLI_NUMBER, "GAMMA", gamma,
                   "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)",
                   .range = "> 0");
@@ -201,7 +201,7 @@ static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize,
                   "divide every column by its standard deviation: columns have different units");
 static CLI_OPTION(balls, "balls", 0, CLI_COUNT, "K", balls,
                   "K balls of one radius, for rows in several clouds; rows are scored by the nearest",
-                  .range = ">= 1", .fallback = "1");
+                  .fallback = "1");
 static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql,
                   "the ball as a condition on the columns, by their names or as x0, x1, ..");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,

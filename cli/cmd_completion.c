@@ -35,7 +35,8 @@ static void print_second_words(const cli_command *const *first) {
 
 static void print_choices(const cli_option *option) {
   const char *name;
-  for (size_t i = 0; (name = option->names(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
+  for (size_t i = 0; (name = cli_option_name(option, i)) != NULL; i++)
+    printf("%s%s", i == 0 ? "" : " ", name);
 }
 
 /* Prints the words a command takes instead of a file; false if it takes files. */
@@ -53,7 +54,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
 static void print_bash_values(const cli_command *command) {
   for (size_t i = 0; command->options[i] != NULL; i++) {
     const cli_option *option = command->options[i];
-    if (option->names == NULL) continue;
+    if (!cli_option_has_names(option)) continue;
     printf("    '%s --%s'", command->verb, option->name);
     if (option->letter != 0) printf("|'%s -%c'", command->verb, option->letter);
     fputs(") words='", stdout);
@@ -115,7 +116,7 @@ static void print_zsh_option(const cli_option *option) {
   printf("      '--%s[", option->name);
   print_quoted(cli_option_help(option, help));
   putchar(']');
-  if (option->names != NULL) {
+  if (cli_option_has_names(option)) {
     printf(":%s:(", option->value);
     print_choices(option);
     putchar(')');
@@ -202,7 +203,7 @@ static void print_fish(const cli_command *const *all) {
       print_fish_seen(command);
       printf("' -l %s", option->name);
       if (option->letter != 0) printf(" -s %c", option->letter);
-      if (option->names != NULL) {
+      if (cli_option_has_names(option)) {
         fputs(" -x -a '", stdout);
         print_choices(option);
         putchar('\'');

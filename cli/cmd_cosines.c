@@ -79,7 +79,7 @@ static int compare(cli_input *in) {
 static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
                   "the scale s > 0 (default: the mean norm of the sample about its mean)", .range = "> 0");
 static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample,
-                  "rows of the sample; all pairs of them are used", .range = ">= 1", .fallback = "500");
+                  "rows of the sample; all pairs of them are used", .fallback = "500");
 
 CLI_OPTIONS(options, &scale, &sample, &cli_opt_plot, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
             &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);

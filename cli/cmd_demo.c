@@ -87,7 +87,8 @@ static int run(cli_job *job) {
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output,
                   "the page to write (default demo.html)");
-static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, "seed of the colours", .fallback = "0");
+static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, "seed of the colours", .fallback = "0",
+                  .range = ">= 0");
 
 CLI_OPTIONS(options, &output, &seed, &cli_opt_help);
 

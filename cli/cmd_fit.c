@@ -269,7 +269,8 @@ static CLI_OPTION(state, "state", 0, CLI_WRITTEN, "S.state", state,
 static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about,
                   "do pass 2, the norms about the mean of these merged statistics, and write --state");
 static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row,
-                  "number of the first row if the file is a piece of a larger set", .fallback = "0");
+                  "number of the first row if the file is a piece of a larger set", .fallback = "0",
+                  .range = ">= 0");
 
 static CLI_OPTION(headroom, "headroom", 0, CLI_NUMBER, "F", headroom,
                   "with lift-cosine, ip-cosine, ip-l2: accept rows up to F times as long as the longest",

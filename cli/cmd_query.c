@@ -203,8 +203,7 @@ static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius,
 static CLI_OPTION(thresholds, "thresholds", 0, CLI_WRITTEN, "FILE", thresholds,
                   "also write b, one number per query: the ball is <p,y> >= b");
 static CLI_OPTION(knn, "knn", 0, CLI_COUNT, "K", knn,
-                  "ball queries for K neighbours: the radius is the median K-th distance to --base",
-                  .range = ">= 1");
+                  "ball queries for K neighbours: the radius is the median K-th distance to --base");
 static CLI_OPTION(base_option, "base", 0, CLI_PATH, "BASE", base, "the rows of the index, not embedded");
 static CLI_OPTION(
     point, "point", 0, CLI_FLAG, NULL, point,

@@ -156,12 +156,10 @@ static const char *engine_name(size_t i) {
 
 static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
 
-static const char *metric_name(size_t i) { return cli_opt_engine_metric.names(i); }
-
 static CLI_OPTION(metric, "metric", 0, CLI_CHOICE, "METRIC", metric,
                   "what the engine ranks by: cosine, ip or l2 (default: cosine; for float, int8 and bits "
                   "cosine or ip, whatever suits a transform)",
-                  .names = metric_name);
+                  .list = CLI_ENGINE_METRICS);
 static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries,
                   "rows that will be asked for (default: rows of BASE that do not find themselves)");
 static CLI_OPTION(engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine,
@@ -171,17 +169,16 @@ static CLI_OPTION(engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine,
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html,
                   "write a page with pictures, the table and the commands");
 static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the base that are looked at",
-                  .range = ">= 1", .fallback = "100000");
+                  .fallback = "100000");
 static CLI_OPTION(only, "transform", 0, CLI_CHOICE, "NAME", transform,
                   "measure only this one, beside the rows as they are (default: all that suit the engine): "
                   "none, center, normalize, sphere, lift-ip, lift-cosine, ip-cosine or ip-l2",
                   .names = transform_name);
 static CLI_OPTION(first, "first", 0, CLI_COUNT, "N", first,
-                  "rows of the first round, where the sample has more than twice as many", .range = ">= 1",
+                  "rows of the first round, where the sample has more than twice as many",
                   .fallback = "10000");
 static CLI_OPTION(seeds, "seeds", 0, CLI_COUNT, "N", seeds,
-                  "how often the pick is asked, under other seeds of the engine", .range = ">= 1",
-                  .fallback = "3");
+                  "how often the pick is asked, under other seeds of the engine", .fallback = "3");
 
 CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command, &metric,
             &cli_opt_candidates, &cli_opt_timeout, &only, &first, &seeds, &html, &sample, &cli_opt_seed,

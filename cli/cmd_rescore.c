@@ -447,7 +447,7 @@ static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores,
                   "compute distances from these scores of the engine, one per candidate");
 static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as,
                   "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine",
-                  .names = cpb_score_name);
+                  .list = cpb_score_names);
 static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius,
                   "the radius of the queries (default: point queries)", .range = ">= 0");
 static CLI_OPTION(

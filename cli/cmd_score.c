@@ -237,7 +237,7 @@ static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output,
 static CLI_OPTION(
     top, "top", 0, CLI_COUNT, "N", top,
     "print the N strangest rows, and the columns that make them so; without a file they are printed anyway",
-    .range = ">= 1", .fallback = "20");
+    .fallback = "20");
 static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html,
                   "a page: the strangest rows, why they are strange, and how all rows score");
 static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict,

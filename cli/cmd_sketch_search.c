@@ -259,12 +259,11 @@ static int run(cli_job *job) {
 }
 
 static CLI_OPTION(candidates_option, "candidates", 0, CLI_COUNT, "N", candidates,
-                  "codes re-ranked by exact distance", .range = ">= 1", .fallback = "100");
-static const char *bound_name(size_t i) { return cpb_bound_name(i + 1); } /* all but none */
+                  "codes re-ranked by exact distance", .fallback = "100");
 static CLI_OPTION(bound, "bound", 0, CLI_CHOICE, "BOUND", bound,
                   "instead of a number of candidates, read rows of --base until no other one can be nearer "
                   "(certain), or is likely to be (probable)",
-                  .names = bound_name);
+                  .list = cpb_bound_names + 1);
 static CLI_OPTION(confidence, "confidence", 0, CLI_NUMBER, "P", confidence, "of --bound probable",
                   .range = "in [0.5,1)", .fallback = "0.999");
 static CLI_OPTION(by_bits, "by-bits", 0, CLI_FLAG, NULL, by_bits,

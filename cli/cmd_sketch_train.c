@@ -75,7 +75,7 @@ static void say_principal(const cli_job *job, const cpb_sketch_options *o,
                           const cpb_sketch_fit_report *report) {
   cli_say(job,
           "%zu bits (%s), %zu per direction, %s rotation, %zu bytes per row; s = %.6g, %zu of %llu row%s",
-          o->bits, cpb_sketch_kind_name(o->kind), o->bits_per, cpb_rotation_name(o->rotation), o->code_bytes,
+          o->bits, cpb_sketch_kind_name(o->kind), o->bits_per, cpb_rotation_names[o->rotation], o->code_bytes,
           o->s, report->sample, (unsigned long long)report->rows, cli_s(report->rows));
   if (report->training.recall >= 0)
     cli_say(job, "held-out rows: %.1f %% of the 10 nearest are among the 60 best estimates",
@@ -151,11 +151,6 @@ static const char *kind_name(size_t i) {
   return i < CPB_SKETCH_KINDS ? cpb_sketch_kind_name((cpb_sketch_kind)i) : NULL;
 }
 
-static const char *step_name(size_t i) {
-  static const char *const names[] = {"all", "worst"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
 static CLI_OPTION(bits, "bits", 'b', CLI_COUNT, "N", bits,
                   "bits of a code, a multiple of 8, preferably of 64", .range = "in [8,65536]",
                   .fallback = "256");
@@ -168,35 +163,29 @@ static CLI_OPTION(variant, "variant", 0, CLI_CHOICE, "KIND", variant,
                   "that are trained to be independent; centred: the same for half-spaces; random-embedded "
                   "and random-centred: not trained",
                   .names = kind_name, .fallback = "principal");
-static const char *bits_name(size_t i) {
-  static const char *const names[] = {"1", "2", "4"};
-  return i < 3 ? names[i] : NULL;
-}
-static const char *factor_name(size_t i) { return i == 0 ? "f16" : i == 1 ? "f32" : NULL; }
 static CLI_OPTION(
     bits_per, "bits-per", 0, CLI_CHOICE, "B", bits_per,
     "bits per direction, 1, 2 or 4 (default: the number with the highest recall on held-out rows)",
-    .names = bits_name);
+    .list = CLI_NAMES("1", "2", "4"));
 static CLI_OPTION(rotation, "rotation", 0, CLI_CHOICE, "HOW", rotation,
                   "of the directions: chosen by held-out rows (default), random, learned (iterative "
                   "quantisation) or turned (as for centred)",
-                  .names = cpb_rotation_name);
+                  .list = cpb_rotation_names);
 static CLI_OPTION(factors, "factors", 0, CLI_CHOICE, "TYPE", factors,
-                  "of the three numbers that a row stores beside its bits:", .names = factor_name);
+                  "of the three numbers that a row stores beside its bits:", .list = CLI_NAMES("f16", "f32"));
 static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step,
                   "embedded, centred: all (default): move every normal away from all others; worst: move one "
                   "end of the worst pair",
-                  .names = step_name);
+                  .list = CLI_NAMES("all", "worst"));
 static CLI_OPTION(tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance,
                   "embedded, centred: stop when the relative gain of a step is smaller than this (default "
                   "0.03 max(1, sqrt(bits)/16), for recall; 0 makes the bits as independent as possible)",
                   .range = "in [0,1)");
 static CLI_OPTION(
     batch, "batch", 0, CLI_COUNT, "N", batch,
-    "embedded, centred: rows of the sample used by a step, different ones each time (default: all)",
-    .range = ">= 1");
+    "embedded, centred: rows of the sample used by a step, different ones each time (default: all)");
 static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the sample used for training",
-                  .range = ">= 1", .fallback = "8192");
+                  .fallback = "8192");
 
 CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &variant, &bits_per, &rotation, &factors, &step, &tolerance, &batch,

@@ -188,18 +188,12 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   return result;
 }
 
-static const char *metric_name(size_t i) {
-  static const char *const names[] = {"cosine", "ip", "l2"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
 CLI_OPTION(cli_opt_engine_command, "engine-command", 0, CLI_TEXT, "CMD", engine_command,
            "use the engine run by this command, which contains {base}, {queries}, {k} and {ids}");
 CLI_OPTION(cli_opt_engine_metric, "metric", 0, CLI_CHOICE, "METRIC", metric,
-           "what the engine ranks by:", .names = metric_name);
+           "what the engine ranks by:", .list = CLI_ENGINE_METRICS);
 CLI_OPTION(cli_opt_candidates, "candidates", 0, CLI_COUNT, "C", candidates,
            "rows requested from the engine, then sorted by exact distance (default: 100, or more for many "
-           "neighbours)",
-           .range = ">= 1");
+           "neighbours)");
 CLI_OPTION(cli_opt_timeout, "timeout", 0, CLI_NUMBER, "SECONDS", timeout,
            "stop the engine's command after this time (default: wait)", .range = "> 0");

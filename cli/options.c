@@ -11,16 +11,6 @@
 
 /* ---- shared options ---- */
 
-static const char *header_name(size_t i) {
-  static const char *const names[] = {"auto", "no", "yes"};
-  return i < 3 ? names[i] : NULL;
-}
-
-static const char *impute_name(size_t i) {
-  static const char *const names[] = {"none", "mean", "median"};
-  return i < 3 ? names[i] : NULL;
-}
-
 static const char *goal_name(size_t i) { return i < CPB_GOALS ? cpb_goal_name((cpb_goal)i) : NULL; }
 
 static const char *dtype_name(size_t i) { return i <= CPB_I64 ? cpb_dtype_name((cpb_dtype)i) : NULL; }
@@ -40,7 +30,7 @@ CLI_OPTION(cli_opt_target, "target", 0, CLI_NUMBER, "R", target,
            "goal recall: the fraction of true neighbours to preserve", .range = "in (0,1)",
            .fallback = "0.99");
 CLI_OPTION(cli_opt_goal_neighbours, "neighbours", 'k', CLI_COUNT, "K", neighbours,
-           "goal recall: number of neighbours", .range = ">= 1", .fallback = "10");
+           "goal recall: number of neighbours", .fallback = "10");
 CLI_OPTION(cli_opt_pole, "pole", 'p', CLI_PATH, "FILE", pole,
            "a vector file with one row or one column of d+1 numbers, the pole v; it is normalised");
 CLI_OPTION(cli_opt_transform, "transform", 0, CLI_CHOICE, "NAME", transform,
@@ -68,7 +58,7 @@ CLI_OPTION(cli_opt_distance_dtype, "dtype", 'd', CLI_CHOICE, "TYPE", dtype,
            "element type of --distances (default f32, in text f64)", .names = dtype_name);
 CLI_OPTION(cli_opt_metric, "metric", 0, CLI_CHOICE, "METRIC", metric, "the metric:", .names = metric_name);
 CLI_OPTION(cli_opt_neighbours, "neighbours", 'k', CLI_COUNT, "K", neighbours, "number of neighbours",
-           .range = ">= 1", .fallback = "10");
+           .fallback = "10");
 CLI_OPTION(cli_opt_format, "format", 'f', CLI_NAME, "FORMAT", format,
            "format of the input (default: by its extension)", .names = cli_format_name);
 CLI_OPTION(cli_opt_external, "follow-external", 0, CLI_FLAG, NULL, follow_external,
@@ -81,20 +71,20 @@ CLI_OPTION(cli_opt_id_column, "id-column", 0, CLI_TEXT, "COLUMN", id_column,
 CLI_OPTION(cli_opt_label_column, "label-column", 0, CLI_TEXT, "COLUMN", label_column,
            "csv and tsv: the column of outlier labels: not 0, or -1 if there are 1 and -1");
 CLI_OPTION(cli_opt_header, "header", 0, CLI_CHOICE, "WHETHER", header,
-           "csv and tsv: whether line 1 contains column names:", .names = header_name);
+           "csv and tsv: whether line 1 contains column names:", .list = CLI_NAMES("auto", "no", "yes"));
 CLI_OPTION(cli_opt_decimal_comma, "decimal-comma", 0, CLI_FLAG, NULL, decimal_comma,
            "csv and tsv: 1,5 is one and a half");
 CLI_OPTION(
     cli_opt_impute, "impute", 0, CLI_CHOICE, "HOW", impute,
     "replace cells without a number by the mean or the median of their column in this file (default none)",
-    .names = impute_name);
+    .list = CLI_NAMES("none", "mean", "median"));
 CLI_OPTION(cli_opt_to, "to", 0, CLI_NAME, "FORMAT", to, "format of the output (default: by its extension)",
            .names = cli_format_name);
 CLI_OPTION(cli_opt_bare, "bare", 0, CLI_FLAG, NULL, bare,
            "csv and tsv: write only numbers, without the names of rows and columns");
-CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, "seed of the sample", .fallback = "0");
-CLI_OPTION(cli_opt_sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the sample", .range = ">= 1",
-           .fallback = "4096");
+CLI_OPTION(cli_opt_seed, "seed", 0, CLI_COUNT, "N", seed, "seed of the sample", .fallback = "0",
+           .range = ">= 0");
+CLI_OPTION(cli_opt_sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the sample", .fallback = "4096");
 CLI_OPTION(cli_opt_sketch, "sketch", 'm', CLI_PATH, "FILE", sketch,
            "the sketch written by `capball sketch train`");
 CLI_OPTION(cli_opt_plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
@@ -103,7 +93,7 @@ CLI_OPTION(cli_opt_json, "json", 'j', CLI_FLAG, NULL, json,
            "print one line of JSON; docs/reference/json.md lists its members");
 CLI_OPTION(cli_opt_quiet, "quiet", 'q', CLI_FLAG, NULL, quiet, "no messages and no progress on stderr");
 CLI_OPTION(cli_opt_threads, "threads", 't', CLI_COUNT, "N", threads,
-           "threads (default: all processors); the result does not depend on it");
+           "threads (default: all processors); the result does not depend on it", .range = ">= 0");
 CLI_OPTION(cli_opt_help, "help", 'h', CLI_FLAG, NULL, help, "explain this command");
 
 /* ---- lists ---- */
@@ -124,11 +114,15 @@ bool cli_accepts(const cli_command *command, const cli_option *option) {
 
 /* ---- values ---- */
 
+const char *cli_option_name(const cli_option *option, size_t i) {
+  return option->list != NULL ? option->list[i] : option->names(i);
+}
+
 static int misuse_name(const cli_job *job, const cli_option *option, const char *value) {
   const char *names[32];
   size_t count = 0;
   char all[256] = "";
-  for (const char *name; count < 32 && (name = option->names(count)) != NULL; count++) {
+  for (const char *name; count < 32 && (name = cli_option_name(option, count)) != NULL; count++) {
     names[count] = name;
     size_t used = strlen(all);
     snprintf(all + used, sizeof all - used, "%s%s", count == 0 ? "" : ", ", name);
@@ -144,7 +138,7 @@ static int misuse_name(const cli_job *job, const cli_option *option, const char 
 /* The index of a value among the names; false: not found. */
 static bool find_name(const cli_option *option, const char *value, unsigned *at) {
   const char *name;
-  for (*at = 0; (name = option->names(*at)) != NULL; ++*at)
+  for (*at = 0; (name = cli_option_name(option, *at)) != NULL; ++*at)
     if (strcmp(name, value) == 0) return true;
   return false;
 }
@@ -198,7 +192,7 @@ bool cli_read_count(const char *text, const char **end, uint64_t *number) {
 }
 
 static int store_count(cli_job *job, const cli_option *option, const char *value, void *at) {
-  const char *end, *range = option->range != NULL ? option->range : ">= 0";
+  const char *end, *range = option->range != NULL ? option->range : ">= 1";
   uint64_t number;
   if (!cli_read_count(value, &end, &number) || *end != 0 || !lies_in(range, (double)number))
     return misuse_number(job, option, "whole number", range, value);
@@ -227,12 +221,12 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
 /* "l2 (default), ip or cosine" */
 static int list_names(const cli_option *option, char *text, size_t room) {
   int used = 0;
-  const char *name, *usual = option->fallback != NULL ? option->fallback : option->names(0);
-  for (size_t i = 0; (name = option->names(i)) != NULL && (size_t)used < room; i++)
+  const char *name, *usual = option->fallback != NULL ? option->fallback : cli_option_name(option, 0);
+  for (size_t i = 0; (name = cli_option_name(option, i)) != NULL && (size_t)used < room; i++)
     used += snprintf(text + used, room - (size_t)used, "%s %s%s",
-                     i == 0                         ? ""
-                     : option->names(i + 1) != NULL ? ","
-                                                    : " or",
+                     i == 0                                   ? ""
+                     : cli_option_name(option, i + 1) != NULL ? ","
+                                                              : " or",
                      name, strcmp(name, usual) == 0 ? " (default)" : "");
   return used;
 }
@@ -244,7 +238,7 @@ const char *cli_option_help(const cli_option *option, char text[CLI_HELP_ROOM]) 
     used += (size_t)list_names(option, text + used, CLI_HELP_ROOM - used);
   if (used < CLI_HELP_ROOM && interval)
     used += (size_t)snprintf(text + used, CLI_HELP_ROOM - used, ", %s", option->range);
-  if (used < CLI_HELP_ROOM && option->fallback != NULL && option->names == NULL)
+  if (used < CLI_HELP_ROOM && option->fallback != NULL && !cli_option_has_names(option))
     used += (size_t)snprintf(text + used, CLI_HELP_ROOM - used, " (default %s)", option->fallback);
   if (used >= CLI_HELP_ROOM) abort();
   return text;

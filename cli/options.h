@@ -48,7 +48,7 @@ typedef enum cli_value_kind {
   CLI_NAME,    /* one of the names, as a string */
   CLI_CHOICE,  /* one of the names, as its index */
   CLI_NUMBER,
-  CLI_COUNT /* a whole number >= 0 */
+  CLI_COUNT /* a whole number */
 } cli_value_kind;
 
 typedef struct cli_option {
@@ -58,20 +58,19 @@ typedef struct cli_option {
   const char *value; /* name of the value in the help; NULL for a flag */
   size_t offset;     /* in cli_options */
   const char *help;  /* a sentence without range and default; names are listed after a colon at its end */
-  const char *(*names)(size_t i); /* the i-th legal value, NULL past the end; for CLI_NAME and CLI_CHOICE */
-  const char *range;              /* of a number, as messages name it: "> 0", ">= 1", "in (0,1]"; NULL: any */
+  const char *const *list;        /* the legal values of a name or choice, up to a NULL, or .. */
+  const char *(*names)(size_t i); /* .. the i-th of them, NULL past the end */
+  const char *range;              /* of a number: "> 0", ">= 1", "in (0,1]"; NULL: any, of a count ">= 1" */
   const char *fallback;           /* the default; NULL: the first name, or as the sentence explains */
 } cli_option;
 
 /* Defines an option; those of a single command are static. The sentence of its help is the last argument, which
  * names, range and fallback may follow, as in `.range = "> 0"`. */
 #define CLI_OPTION(id, long_name, short_name, of_kind, of_value, member, ...)                                \
-  const cli_option id = {.name = long_name,                                                                  \
-                         .letter = short_name,                                                               \
-                         .kind = of_kind,                                                                    \
-                         .value = of_value,                                                                  \
-                         .offset = offsetof(cli_options, member),                                            \
+  const cli_option id = {long_name,          short_name, of_kind, of_value, offsetof(cli_options, member),   \
                          .help = __VA_ARGS__}
+
+#define CLI_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The list of a command; required options come first. */
 #define CLI_OPTIONS(id, ...) static const cli_option *const id[] = {__VA_ARGS__, NULL}
@@ -95,6 +94,12 @@ struct cli_job;
 
 /* Whether a command has this option. */
 bool cli_accepts(const struct cli_command *command, const cli_option *option);
+
+/* The i-th name in the order of the values, one after the other up to NULL. */
+const char *cli_option_name(const cli_option *option, size_t i);
+static inline bool cli_option_has_names(const cli_option *option) {
+  return option->kind == CLI_NAME || option->kind == CLI_CHOICE;
+}
 
 /* The sentence of an option with its names, range and default, as help, manual page and completion print it. */
 enum { CLI_HELP_ROOM = 640 };

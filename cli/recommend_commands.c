@@ -15,7 +15,7 @@ static bool given(const cli_job *job, const cli_option *option, char digits[CPB_
   switch (option->kind) {
   case CLI_FLAG: shown->value = NULL; return *(const bool *)at;
   case CLI_CHOICE:
-    shown->value = option->names(((const cli_choice *)at)->at);
+    shown->value = cli_option_name(option, ((const cli_choice *)at)->at);
     return ((const cli_choice *)at)->given;
   case CLI_NUMBER:
     cli_digits(((const cli_number *)at)->value, digits);

@@ -142,7 +142,7 @@ int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind) {
   return 0;
 }
 
-static const char *rotation_name(int rotation) { return cpb_rotation_name((size_t)rotation); }
+static const char *rotation_name(int rotation) { return cpb_rotation_names[rotation]; }
 
 static const char *factor_name(int type) { return type == 0 ? "float16" : "float32"; }
 

@@ -55,7 +55,7 @@ static PyObject *estimator_of(PyObject *type, PyObject *const *args, Py_ssize_t 
 
 /* ---- search */
 
-static const char *bound_name(int bound) { return cpb_bound_name((size_t)bound); }
+static const char *bound_name(int bound) { return cpb_bound_names[bound]; }
 
 /* v: queries, k, base, candidates, bound, confidence */
 static int search_options(PyObject **v, cpb_estimator_options *o) {

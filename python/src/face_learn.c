@@ -22,7 +22,7 @@ static PyObject *wrap(PyTypeObject *type, void *model) {
 
 /* ---- fit */
 
-static const char *kernel_name(int kind) { return cpb_kernel_name((size_t)kind); }
+static const char *kernel_name(int kind) { return cpb_kernel_names[kind]; }
 
 static const char *method_name(int method) { return cpb_model_method_name((cpb_model_method)(method + 1)); }
 

@@ -25,7 +25,7 @@ static const char *const names[ASKED + 1] = {"map",     "queries",  "ids",    "e
                                              "radius",  "scores",   "scored", "score_error", "certificates",
                                              "threads", "progress", "out",    NULL};
 
-static const char *kind_name(int kind) { return cpb_score_name((size_t)kind); }
+static const char *kind_name(int kind) { return cpb_score_names[kind]; }
 
 static int take_options(PyObject **values, cpb_rescore_options *options, bool *certificates) {
   int kind = CPB_SCORE_IP;
