@@ -3,15 +3,6 @@
 
 #include "cli.h"
 
-static void print_bash(const cli_command *const *all), print_zsh(const cli_command *const *all),
-    print_fish(const cli_command *const *all);
-
-static const struct {
-  const char *name;
-  void (*print)(const cli_command *const *all);
-} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-enum { SHELLS = sizeof shells / sizeof *shells };
-
 /* The first words of all commands, without repetition. */
 static void print_verbs(const cli_command *const *all) {
   for (const cli_command *const *command = all; *command != NULL; command++)
@@ -44,7 +35,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
   if (command == &cli_verb_help)
     print_verbs(all);
   else if (command == &cli_verb_completion)
-    for (size_t i = 0; i < SHELLS; i++) printf("%s%s", i == 0 ? "" : " ", shells[i].name);
+    for (const char *at = command->operands; *at != 0; at++) putchar(*at == '|' ? ' ' : *at);
   else
     return false;
   return true;
@@ -218,11 +209,14 @@ static void print_fish(const cli_command *const *all) {
 
 static int run(cli_job *job) {
   const char *shell = job->operands[0];
-  size_t i = 0;
-  while (i < SHELLS && strcmp(shells[i].name, shell) != 0) i++;
-  if (i == SHELLS)
-    return cli_misuse(job, "there is no completion for \"%s\"; there are %s", shell, job->command->operands);
-  shells[i].print(job->commands);
+  if (strcmp(shell, "bash") == 0)
+    print_bash(job->commands);
+  else if (strcmp(shell, "zsh") == 0)
+    print_zsh(job->commands);
+  else if (strcmp(shell, "fish") == 0)
+    print_fish(job->commands);
+  else
+    return cli_misuse(job, "there is no completion for \"%s\", only %s", shell, job->command->operands);
   return CLI_OK;
 }
 

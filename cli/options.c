@@ -118,21 +118,32 @@ const char *cli_option_name(const cli_option *option, size_t i) {
   return option->list != NULL ? option->list[i] : option->names(i);
 }
 
+/* " l2 (default), ip or cosine" */
+static int list_names(const cli_option *option, const char *usual, char *text, size_t room) {
+  int used = 0;
+  const char *name, *next = cli_option_name(option, 0);
+  for (size_t i = 0; (name = next) != NULL && (size_t)used < room; i++) {
+    next = cli_option_name(option, i + 1);
+    used += snprintf(text + used, room - (size_t)used, "%s %s%s",
+                     i == 0         ? ""
+                     : next == NULL ? " or"
+                                    : ",",
+                     name, strcmp(name, usual) == 0 ? " (default)" : "");
+  }
+  return used;
+}
+
 static int misuse_name(const cli_job *job, const cli_option *option, const char *value) {
   const char *names[32];
   size_t count = 0;
-  char all[256] = "";
-  for (const char *name; count < 32 && (name = cli_option_name(option, count)) != NULL; count++) {
-    names[count] = name;
-    size_t used = strlen(all);
-    snprintf(all + used, sizeof all - used, "%s%s", count == 0 ? "" : ", ", name);
-  }
+  char all[256];
+  while (count < 32 && (names[count] = cli_option_name(option, count)) != NULL) count++;
   const char *near = cli_nearest(value, names, count);
   if (near != NULL)
     return cli_misuse(job, "--%s: there is no %s \"%s\"; did you mean \"%s\"?", option->name, option->value,
                       value, near);
-  return cli_misuse(job, "--%s: there is no %s \"%s\"; there are %s", option->name, option->value, value,
-                    all);
+  list_names(option, "", all, sizeof all);
+  return cli_misuse(job, "--%s: there is no %s \"%s\"; there are%s", option->name, option->value, value, all);
 }
 
 /* The index of a value among the names; false: not found. */
@@ -218,24 +229,11 @@ static int store(cli_job *job, const cli_option *option, const char *value) {
   return CLI_OK;
 }
 
-/* "l2 (default), ip or cosine" */
-static int list_names(const cli_option *option, char *text, size_t room) {
-  int used = 0;
-  const char *name, *usual = option->fallback != NULL ? option->fallback : cli_option_name(option, 0);
-  for (size_t i = 0; (name = cli_option_name(option, i)) != NULL && (size_t)used < room; i++)
-    used += snprintf(text + used, room - (size_t)used, "%s %s%s",
-                     i == 0                                   ? ""
-                     : cli_option_name(option, i + 1) != NULL ? ","
-                                                              : " or",
-                     name, strcmp(name, usual) == 0 ? " (default)" : "");
-  return used;
-}
-
 const char *cli_option_help(const cli_option *option, char text[CLI_HELP_ROOM]) {
   size_t used = (size_t)snprintf(text, CLI_HELP_ROOM, "%s", option->help);
   bool interval = option->range != NULL && option->range[0] == 'i'; /* ">= 0" is what a reader expects */
   if (used < CLI_HELP_ROOM && option->help[used - 1] == ':')
-    used += (size_t)list_names(option, text + used, CLI_HELP_ROOM - used);
+    used += (size_t)list_names(option, cli_option_name(option, 0), text + used, CLI_HELP_ROOM - used);
   if (used < CLI_HELP_ROOM && interval)
     used += (size_t)snprintf(text + used, CLI_HELP_ROOM - used, ", %s", option->range);
   if (used < CLI_HELP_ROOM && option->fallback != NULL && !cli_option_has_names(option))

@@ -55,9 +55,9 @@ typedef struct cli_option {
   const char *name; /* long name, without the dashes */
   char letter;      /* 0: none */
   cli_value_kind kind;
-  const char *value; /* name of the value in the help; NULL for a flag */
-  size_t offset;     /* in cli_options */
-  const char *help;  /* a sentence without range and default; names are listed after a colon at its end */
+  const char *value;              /* name of the value in the help; NULL for a flag */
+  size_t offset;                  /* in cli_options */
+  const char *help;               /* a sentence, without range and default; names follow a colon at its end */
   const char *const *list;        /* the legal values of a name or choice, up to a NULL, or .. */
   const char *(*names)(size_t i); /* .. the i-th of them, NULL past the end */
   const char *range;              /* of a number: "> 0", ">= 1", "in (0,1]"; NULL: any, of a count ">= 1" */

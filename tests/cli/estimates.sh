@@ -56,7 +56,7 @@ sed 's/"spread": 0/"spread": 7/' sketch.json >forged.json
 sed 's/"version": 2/"version": 1/' sketch.json >earlier.json
 capball sketch train points.csv -o other.json --bits 64 --bits-per 4 --seed 1 -q
 capball sketch encode -m other.json points.csv -o other.u8bin -q
-refuses "three bits per direction" 2 '--bits-per: there is no B "3"; there are 1, 2, 4' capball sketch train points.csv -o x.json --bits-per 3
+refuses "three bits per direction" 2 '--bits-per: there is no B "3"; there are 1, 2 or 4' capball sketch train points.csv -o x.json --bits-per 3
 refuses "bits per direction of balls" 2 '--bits-per is for the variant principal' capball sketch train points.csv -o x.json --variant embedded --bits-per 2
 refuses "a tolerance for principal" 2 '--tolerance is for the variants embedded and centred' capball sketch train points.csv -o x.json --tolerance 0
 refuses "a bound without rows" 2 '--bound reads rows of --base: give it' capball sketch search -m sketch.json codes.u8bin queries.csv --bound certain -o x.csv
