@@ -12,9 +12,6 @@ endif
 configure = cmake -G Ninja -S . >/dev/null -B $(1) $(2) && ninja -C $(1) -t cleandead >/dev/null
 comma := ,
 checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
-tests = $(wildcard $(patsubst src/%,tests/%/*.c,$(wildcard src/*)))
-thread_tests = $(basename $(notdir $(shell grep -ls -e cpb_pool_new -e pthread_create $(tests))))
-aarch64_tests = $(basename $(notdir $(wildcard tests/*/t[0-9]*.c tests/loops/*.c))) own_functions map_files model_files sketch_files
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli contrib tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
@@ -120,7 +117,7 @@ platforms: setup-platforms build ## other processors and libraries: the core com
 
 aarch64: setup-platforms ## the law and loop tests on aarch64, under qemu
 	@$(call configure,build-aarch64,-DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake -DCPB_HDF5=OFF -DCPB_PACKED=OFF)
-	@$(ninja) -C build-aarch64 all $(aarch64_tests)
+	@$(ninja) -C build-aarch64 all tests
 	@TEST_SECONDS=3600 tools/run-tests aarch64
 
 .PHONY: paper
@@ -160,4 +157,4 @@ build-asan:
 	@$(ninja) -C build-asan all tests fuzzers examples benches
 build-tsan:
 	@$(call configure,build-tsan,-DCMAKE_C_COMPILER='$(CC)' $(call checked,-O1) -DCPB_SANITIZE=thread -DCPB_PLAIN_LOOPS=ON)
-	@$(if $(thread_tests),$(ninja) -C build-tsan $(thread_tests))
+	@$(ninja) -C build-tsan tests

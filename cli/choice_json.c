@@ -4,19 +4,18 @@
 int cli_check_target(const cli_job *job) {
   const cli_options *o = &job->options;
   bool recall = o->goal.given && o->goal.at == CPB_GOAL_RECALL;
-  if (o->target != 0 && !recall) return cli_misuse(job, "--target goes with --goal recall");
-  if (o->neighbours != 0 && !recall) return cli_misuse(job, "--neighbours goes with --goal recall");
-  if (o->target >= 1) return cli_misuse(job, "--target must be below 1, got %g", o->target);
+  if (o->target.given && !recall) return cli_misuse(job, "--target goes with --goal recall");
+  if (o->neighbours.given && !recall) return cli_misuse(job, "--neighbours goes with --goal recall");
   return CLI_OK;
 }
 
 void cli_map_wish(const cli_job *job, cpb_map_fit_options *options) {
   const cli_options *o = &job->options;
   cpb_map_fit_options_init(options, sizeof *options);
-  options->s = o->scale;
+  options->s = o->scale.value;
   options->goal = (cpb_goal)o->goal.at;
-  if (o->target != 0) options->target = o->target;
-  if (o->neighbours != 0) options->k = (size_t)o->neighbours;
+  options->target = o->target.value;
+  options->k = (size_t)o->neighbours.value;
 }
 
 cpb_text *cli_json_curve(const cpb_curve_point *points, size_t count) {

@@ -123,7 +123,7 @@ static int look(cli_input *in) {
   return result;
 }
 
-static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, NULL, "print the curve as a function of s");
+static CLI_OPTION(sweep, "sweep", 0, CLI_FLAG, NULL, sweep, "print the curve as a function of s");
 
 CLI_OPTIONS(options, &sweep, &cli_opt_plot, &cli_opt_sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
             &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/choice_names.h"
 #include "capball/advanced/flow.h"
 #include "data_file.h"
 #include "json_print.h"
@@ -16,31 +17,26 @@ static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL
 static int check_kernel(const cli_job *job) {
   const cli_options *o = &job->options;
   bool polynomial = o->kernel.at == CPB_KERNEL_POLYNOMIAL;
-  const char *name = polynomial ? "polynomial" : "rbf";
+  const char *name = cpb_kernel_names[o->kernel.at];
   if (has_kernel(o) && (o->whiten || o->standardize))
     return cli_misuse(job, "--kernel %s does not go with --whiten or --standardize", name);
   if (has_kernel(o) && o->sql != NULL) return cli_misuse(job, "--kernel %s has no SQL", name);
-  if (o->gamma != 0 && !has_kernel(o)) return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
-  if ((o->offset.given || o->degree != 0) && !polynomial)
+  if (o->gamma.given && !has_kernel(o))
+    return cli_misuse(job, "--gamma goes with --kernel rbf or polynomial");
+  if ((o->offset.given || o->degree.given) && !polynomial)
     return cli_misuse(job, "--offset and --degree go with --kernel polynomial");
-  if (o->degree > 1000)
-    return cli_misuse(job, "--degree must be 1 .. 1000, got %llu", (unsigned long long)o->degree);
   return CLI_OK;
 }
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  if (o->nu.given && !(o->nu.value > 0 && o->nu.value <= 1))
-    return cli_misuse(job, "--nu must lie in (0,1], got %g", o->nu.value);
   if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
-  if (o->contamination.given && !(o->contamination.value > 0 && o->contamination.value <= 0.5))
-    return cli_misuse(job, "--contamination must lie in (0,0.5], got %g", o->contamination.value);
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
   if (o->whiten && o->standardize && !(o->ridge.value > 0))
     return cli_misuse(
         job, "--whiten standardises, too: with --standardize give a --ridge, or leave one of the two");
-  if (o->balls > 1 && has_kernel(o)) return cli_misuse(job, "--balls does not go with --kernel");
+  if (o->balls.value > 1 && has_kernel(o)) return cli_misuse(job, "--balls does not go with --kernel");
   return check_kernel(job);
 }
 
@@ -48,17 +44,17 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   cpb_model_fit_options wish;
   cpb_model_fit_options_init(&wish, sizeof wish);
   wish.nu = o->nu.value;
-  if (o->gap.given) wish.gap = o->gap.value;
+  wish.gap = o->gap.value;
   wish.method = (cpb_svdd_method)o->method.at;
   wish.kernel.kind = (cpb_kernel_kind)o->kernel.at;
-  wish.kernel.gamma = o->gamma;
-  if (o->offset.given) wish.kernel.offset = o->offset.value;
-  if (o->degree != 0) wish.kernel.degree = (unsigned)o->degree;
+  wish.kernel.gamma = o->gamma.value;
+  wish.kernel.offset = o->offset.value;
+  wish.kernel.degree = (unsigned)o->degree.value;
   wish.whiten = o->whiten;
   wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
-  wish.balls = (size_t)o->balls;
-  wish.seed = o->seed;
+  wish.balls = (size_t)o->balls.value;
+  wish.seed = o->seed.value;
   wish.contamination = o->contamination.value;
   return wish;
 }
@@ -177,40 +173,38 @@ static const char *method_name(size_t i) {
   return i + 1 < CPB_MODEL_METHODS ? cpb_model_method_name((cpb_model_method)(i + 1)) : NULL;
 }
 
-static const char *kernel_name(size_t i) {
-  static const char *const names[] = {"linear", "rbf", "polynomial"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output,
                   "where the model goes; it appears whole or not at all");
-static CLI_OPTION(nu, "nu", 'n', CLI_NUMBER, "NU", nu, NULL,
-                  "the share of the rows that may lie outside, in (0,1]; without it none may");
-static CLI_OPTION(contamination, "contamination", 0, CLI_NUMBER, "C", contamination, NULL,
-                  "the share of the rows that are outliers, in (0,0.5]: the model gets their threshold");
+static CLI_OPTION(nu, "nu", 'n', CLI_NUMBER, "NU", nu,
+                  "the share of the rows that may lie outside (without it none may)", .range = "in (0,1]");
+static CLI_OPTION(contamination, "contamination", 0, CLI_NUMBER, "C", contamination,
+                  "the model gets a threshold for this share of outliers among the rows",
+                  .range = "in (0,0.5]");
 static CLI_OPTION(
-    method, "method", 0, CLI_CHOICE, "METHOD", method, method_name,
-    "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C for all)");
-static CLI_OPTION(kernel, "kernel", 'k', CLI_CHOICE, "KERNEL", kernel, kernel_name,
-                  "linear (default), rbf or polynomial");
-static CLI_OPTION(
-    gamma_option, "gamma", 0, CLI_POSITIVE, "GAMMA", gamma, NULL,
-    "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)");
-static CLI_OPTION(offset, "offset", 0, CLI_AT_LEAST_0, "OFFSET", offset, NULL,
-                  "of the polynomial kernel (default 1)");
-static CLI_OPTION(degree, "degree", 0, CLI_POSITIVE_COUNT, "DEGREE", degree, NULL,
-                  "of the polynomial kernel (default 3)");
-static CLI_OPTION(gap, "gap", 0, CLI_AT_LEAST_0, "GAP", gap, NULL, "wanted relative gap (default 1e-9)");
-static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights, NULL,
+    method, "method", 0, CLI_CHOICE, "METHOD", method,
+    "exact (default), cap-svm (a linear SVM against one hard negative), or cap-svm-paper (one C for all)",
+    .names = method_name);
+static CLI_OPTION(kernel, "kernel", 'k', CLI_CHOICE, "KERNEL", kernel,
+                  "the kernel:", .list = cpb_kernel_names);
+static CLI_OPTION(gamma_option, "gamma", 0, CLI_NUMBER, "GAMMA", gamma,
+                  "of the kernels exp(-gamma |x-y|^2) and (gamma <x,y> + offset)^degree (default: 1/columns)",
+                  .range = "> 0");
+static CLI_OPTION(offset, "offset", 0, CLI_NUMBER, "OFFSET", offset, "of the polynomial kernel",
+                  .range = ">= 0", .fallback = "1");
+static CLI_OPTION(degree, "degree", 0, CLI_COUNT, "DEGREE", degree, "of the polynomial kernel",
+                  .range = "in [1,1000]", .fallback = "3");
+static CLI_OPTION(gap, "gap", 0, CLI_NUMBER, "GAP", gap, "wanted relative gap", .range = ">= 0",
+                  .fallback = "1e-9");
+static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
-static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize, NULL,
+static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize,
                   "divide every column by its standard deviation: columns have different units");
-static CLI_OPTION(
-    balls, "balls", 0, CLI_POSITIVE_COUNT, "K", balls, NULL,
-    "K balls of one radius, for rows in several clouds; rows are scored by the nearest (default 1)");
-static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql, NULL,
+static CLI_OPTION(balls, "balls", 0, CLI_COUNT, "K", balls,
+                  "K balls of one radius, for rows in several clouds; rows are scored by the nearest",
+                  .fallback = "1");
+static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql,
                   "the ball as a condition on the columns, by their names or as x0, x1, ..");
-static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
+static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &output, &nu, &contamination, &method, &kernel, &gamma_option, &offset, &degree, &gap,

@@ -26,7 +26,8 @@ static void print_second_words(const cli_command *const *first) {
 
 static void print_choices(const cli_option *option) {
   const char *name;
-  for (size_t i = 0; (name = option->names(i)) != NULL; i++) printf("%s%s", i == 0 ? "" : " ", name);
+  for (size_t i = 0; (name = cli_option_name(option, i)) != NULL; i++)
+    printf("%s%s", i == 0 ? "" : " ", name);
 }
 
 /* Prints the words a command takes instead of a file; false if it takes files. */
@@ -34,7 +35,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
   if (command == &cli_verb_help)
     print_verbs(all);
   else if (command == &cli_verb_completion)
-    fputs("bash zsh fish", stdout);
+    for (const char *at = command->operands; *at != 0; at++) putchar(*at == '|' ? ' ' : *at);
   else
     return false;
   return true;
@@ -44,7 +45,7 @@ static bool operand_words(const cli_command *const *all, const cli_command *comm
 static void print_bash_values(const cli_command *command) {
   for (size_t i = 0; command->options[i] != NULL; i++) {
     const cli_option *option = command->options[i];
-    if (option->names == NULL) continue;
+    if (!cli_option_has_names(option)) continue;
     printf("    '%s --%s'", command->verb, option->name);
     if (option->letter != 0) printf("|'%s -%c'", command->verb, option->letter);
     fputs(") words='", stdout);
@@ -102,10 +103,11 @@ static void print_quoted(const char *text) {
 }
 
 static void print_zsh_option(const cli_option *option) {
+  char help[CLI_HELP_ROOM];
   printf("      '--%s[", option->name);
-  print_quoted(option->help);
+  print_quoted(cli_option_help(option, help));
   putchar(']');
-  if (option->names != NULL) {
+  if (cli_option_has_names(option)) {
     printf(":%s:(", option->value);
     print_choices(option);
     putchar(')');
@@ -182,6 +184,7 @@ static void print_fish_verb(const cli_command *const *command) {
 }
 
 static void print_fish(const cli_command *const *all) {
+  char help[CLI_HELP_ROOM];
   for (size_t i = 0; all[i] != NULL; i++) {
     const cli_command *command = all[i];
     print_fish_verb(all + i);
@@ -191,14 +194,14 @@ static void print_fish(const cli_command *const *all) {
       print_fish_seen(command);
       printf("' -l %s", option->name);
       if (option->letter != 0) printf(" -s %c", option->letter);
-      if (option->names != NULL) {
+      if (cli_option_has_names(option)) {
         fputs(" -x -a '", stdout);
         print_choices(option);
         putchar('\'');
       } else if (option->kind != CLI_FLAG)
         fputs(" -r", stdout);
       fputs(" -d '", stdout);
-      print_fish_text(option->help);
+      print_fish_text(cli_option_help(option, help));
       fputs("'\n", stdout);
     }
   }
@@ -213,7 +216,7 @@ static int run(cli_job *job) {
   else if (strcmp(shell, "fish") == 0)
     print_fish(job->commands);
   else
-    return cli_misuse(job, "there is no completion for \"%s\"; the shells are bash, zsh and fish", shell);
+    return cli_misuse(job, "there is no completion for \"%s\", only %s", shell, job->command->operands);
   return CLI_OK;
 }
 

@@ -1,7 +1,4 @@
 /* Converts between any two formats. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "format_names.h"
 #include "data_file.h"
 #include "output.h"
@@ -9,21 +6,11 @@
 /* "A:B", "A:", ":B". */
 static int parse_rows(const cli_job *job, const char *text, uint64_t *first, uint64_t *last) {
   const char *at = text;
-  char *end;
-  errno = 0;
   *first = 0;
   *last = CPB_ROWS_UNKNOWN;
-  if (*at >= '0' && *at <= '9') {
-    *first = strtoull(at, &end, 10);
-    at = end;
-  }
-  bool colon = *at == ':';
-  if (colon) at++;
-  if (colon && *at >= '0' && *at <= '9') {
-    *last = strtoull(at, &end, 10);
-    at = end;
-  }
-  if (!colon || *at != 0 || errno != 0 || *first > *last)
+  bool fits = *at == ':' || cli_read_count(at, &at, first);
+  fits = fits && *at++ == ':' && (*at == 0 || cli_read_count(at, &at, last));
+  if (!fits || *at != 0 || *first > *last)
     return cli_misuse(job, "--rows must be A:B with A <= B, got \"%s\"", text);
   return CLI_OK;
 }
@@ -60,7 +47,7 @@ static int convert(cli_input *in) {
                   in->source.names, NULL);
 }
 
-static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows, NULL,
+static CLI_OPTION(rows, "rows", 'r', CLI_TEXT, "A:B", rows,
                   "rows A <= i < B only, counted from 0; either may be left out");
 
 CLI_OPTIONS(options, &cli_opt_output, &rows, &cli_opt_dtype, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,

@@ -64,10 +64,10 @@ static int compare(cli_input *in) {
   cpb_cosines cosines = {.size = sizeof cosines};
   cpb_error error;
   cpb_cosines_options_init(&options, sizeof options);
-  options.s = o->scale;
-  options.seed = o->seed;
+  options.s = o->scale.value;
+  options.seed = o->seed.value;
   options.skip_bad = o->skip_bad;
-  if (o->sample != 0) options.sample = (size_t)o->sample;
+  options.sample = (size_t)o->sample.value;
   cpb_status status = cpb_cosines_fit(&in->source, &options, &cosines, cli_exec(in->job), &error);
   if (status != CPB_OK) return cli_fail_input(in, status, &error);
   int result = report(in->job, &cosines);
@@ -76,10 +76,10 @@ static int compare(cli_input *in) {
   return result;
 }
 
-static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
-                  "the scale s > 0 (default: the mean norm of the sample about its mean)");
-static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-                  "rows of the sample; all pairs of them are used (default 500)");
+static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
+                  "the scale s > 0 (default: the mean norm of the sample about its mean)", .range = "> 0");
+static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample,
+                  "rows of the sample; all pairs of them are used", .fallback = "500");
 
 CLI_OPTIONS(options, &scale, &sample, &cli_opt_plot, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
             &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);

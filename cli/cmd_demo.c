@@ -79,14 +79,16 @@ static int show(cli_job *job, const demo *d) {
 static int run(cli_job *job) {
   demo d = {0};
   cpb_error error;
-  int result = demo_run(&d, job->options.seed, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
+  int result =
+      demo_run(&d, job->options.seed.value, &error) ? show(job, &d) : cli_fail(job, "%s", error.text);
   demo_free(&d);
   return result;
 }
 
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output,
                   "the page to write (default demo.html)");
-static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, NULL, "seed of the colours (default 0)");
+static CLI_OPTION(seed, "seed", 0, CLI_COUNT, "N", seed, "seed of the colours", .fallback = "0",
+                  .range = ">= 0");
 
 CLI_OPTIONS(options, &output, &seed, &cli_opt_help);
 

@@ -74,18 +74,18 @@ static int run_by_scale(duality *dual, const char *path) {
 static int run(cli_job *job) {
   const cli_options *o = &job->options;
   const char *path = job->count > 0 ? job->operands[0] : "-";
-  if ((o->map != NULL) == (o->scale != 0))
+  if ((o->map != NULL) == o->scale.given)
     return cli_misuse(job, "give exactly one of -m MAP.json and --scale S");
   if (o->map != NULL && o->pole != NULL)
     return cli_misuse(job, "the map of -m has its own pole; leave --pole out");
   duality dual = {.job = job, .name = cli_name(path)};
   cpb_dual_options_init(&dual.options, sizeof dual.options);
-  dual.options.s = o->scale;
+  dual.options.s = o->scale.value;
   return o->map != NULL ? run_by_map(&dual, path) : run_by_scale(&dual, path);
 }
 
-static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
-                  "the scale s > 0 of a map without centre; instead of -m");
+static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
+                  "the scale s > 0 of a map without centre; instead of -m", .range = "> 0");
 
 CLI_OPTIONS(options, &cli_opt_map, &scale, &cli_opt_pole, &cli_opt_help);
 

@@ -157,14 +157,10 @@ static int run_embed(cli_job *job) {
 
 static int run_unembed(cli_job *job) { return run_by_file(job, true); }
 
-static const char *role_name(size_t i) {
-  static const char *const names[] = {"base", "query"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-static CLI_OPTION(side_option, "as", 0, CLI_CHOICE, "ROLE", side, role_name,
-                  "the rows are base (default) or query rows, which differ for lifts");
-static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
+static CLI_OPTION(side_option, "as", 0, CLI_CHOICE, "ROLE", side,
+                  "the rows are base (default) or query rows, which differ for lifts",
+                  .list = CLI_NAMES("base", "query"));
+static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base,
                   "with --transform: the rows it is fitted to (default: DATA)");
 
 CLI_OPTIONS(embed_options, &cli_opt_map, &cli_opt_output, &cli_opt_transform, &side_option, &base,

@@ -13,7 +13,7 @@
 static int check_state_options(const cli_job *job) {
   const cli_options *o = &job->options;
   bool shaped =
-      o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten || o->spherical;
+      o->scale.given || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten || o->spherical;
   if (o->output == NULL && o->state == NULL)
     return cli_misuse(job, "--output FILE is missing (or --state S.state)");
   if (o->about != NULL && (o->state == NULL || o->output != NULL))
@@ -31,9 +31,9 @@ static int check_shape(const cli_job *job) {
   int result = check_state_options(job);
   if (result == CLI_OK) result = cli_check_target(job);
   if (result != CLI_OK) return result;
-  if (o->scale != 0 && o->goal.given) return cli_misuse(job, "--scale and --goal exclude each other");
+  if (o->scale.given && o->goal.given) return cli_misuse(job, "--scale and --goal exclude each other");
   if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
-  bool shaped = o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten;
+  bool shaped = o->scale.given || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten;
   if (o->spherical && shaped)
     return cli_misuse(job, "--spherical sets scale, centre and pole itself; omit the other options");
   return CLI_OK;
@@ -59,8 +59,8 @@ static void make_wish(const cli_job *job, wish *w) {
   w->fit.ridge = o->ridge.value;
   w->fit.spherical = o->spherical;
   w->fit.skip_bad = o->skip_bad;
-  w->fit.seed = o->seed;
-  if (o->sample != 0) w->fit.sample = (size_t)o->sample;
+  w->fit.seed = o->seed.value;
+  w->fit.sample = (size_t)o->sample.value;
   if (strcmp(center_name(job), "mean") == 0 || o->spherical) return;
   w->fit.centring = strcmp(center_name(job), "none") == 0 ? CPB_CENTRE_NONE : CPB_CENTRE_GIVEN;
 }
@@ -130,10 +130,10 @@ static cpb_status gather(cli_input *in, bool norms, cpb_statistics **statistics,
   const cli_options *o = &in->job->options;
   cpb_statistics_fit_options options;
   cpb_statistics_fit_options_init(&options, sizeof options);
-  options.seed = o->seed;
-  options.first_id = o->first_row;
+  options.seed = o->seed.value;
+  options.first_id = o->first_row.value;
   options.skip_bad = o->skip_bad;
-  if (o->sample != 0) options.sample = (size_t)o->sample;
+  options.sample = (size_t)o->sample.value;
   cpb_status status = cpb_statistics_fit(&in->source, &options, statistics, cli_exec(in->job), error);
   if (status != CPB_OK || !norms) return status;
   return cpb_statistics_fit_norms(*statistics, &in->source, cli_exec(in->job), error);
@@ -188,8 +188,7 @@ static cpb_status fit_rival(cli_input *in, cpb_transform **fitted, cpb_error *er
   cpb_transform *close = NULL;
   cpb_status status = cpb_transform_fit(&in->source, (cpb_transform_kind)o->transform.at, o->skip_bad, &close,
                                         cli_exec(in->job), error);
-  if (status == CPB_OK)
-    status = cpb_transform_grow(close, o->headroom.given ? o->headroom.value : 1, fitted, error);
+  if (status == CPB_OK) status = cpb_transform_grow(close, o->headroom.value, fitted, error);
   cpb_transform_free(close);
   return status;
 }
@@ -220,14 +219,12 @@ static int make_rival(cli_input *in) {
 static int check_rival(const cli_job *job) {
   const cli_options *o = &job->options;
   cpb_transform_facts facts = cpb_transform_about((cpb_transform_kind)o->transform.at);
-  bool shaped = o->scale != 0 || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten ||
+  bool shaped = o->scale.given || o->goal.given || o->center != NULL || o->pole != NULL || o->whiten ||
                 o->spherical || o->state != NULL || o->about != NULL;
   if (o->output == NULL) return cli_misuse(job, "--output FILE is missing");
   if (shaped)
     return cli_misuse(job, "transform %s has no scale, pole, whitening or state: omit the options of maps",
                       facts.name);
-  if (o->headroom.given && !(o->headroom.value >= 1 && o->headroom.value < INFINITY))
-    return cli_misuse(job, "--headroom must be a factor >= 1, got %g", o->headroom.value);
   if (o->headroom.given && (!facts.bounded || o->transform.at == CPB_TRANSFORM_LIFT_IP))
     return cli_misuse(job, "transform %s accepts rows of any length: omit --headroom", facts.name);
   if (facts.centred && facts.bounded && strcmp(job->operands[0], "-") == 0)
@@ -259,24 +256,25 @@ static int look(cli_input *in) {
   return result;
 }
 
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MAP.json", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MAP.json", output,
                   "output file of the map, written atomically");
-static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
-                  "the scale s > 0, in the unit of the data; instead of a goal");
-static CLI_OPTION(center, "center", 'c', CLI_PATH, "WHICH", center, NULL,
+static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
+                  "the scale s > 0, in the unit of the data; instead of a goal", .range = "> 0");
+static CLI_OPTION(center, "center", 'c', CLI_PATH, "WHICH", center,
                   "mean (default), none, or a vector file with one row or one column");
-static CLI_OPTION(spherical, "spherical", 0, CLI_FLAG, NULL, spherical, NULL,
+static CLI_OPTION(spherical, "spherical", 0, CLI_FLAG, NULL, spherical,
                   "rows are directions: rotate their mean direction to e, s = 1, d = columns-1");
-static CLI_OPTION(state, "state", 0, CLI_WRITTEN, "S.state", state, NULL,
+static CLI_OPTION(state, "state", 0, CLI_WRITTEN, "S.state", state,
                   "write the statistics, for `capball merge`; without --output only pass 1 is done");
-static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about, NULL,
+static CLI_OPTION(about, "about", 0, CLI_PATH, "ALL.state", about,
                   "do pass 2, the norms about the mean of these merged statistics, and write --state");
-static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row, NULL,
-                  "number of the first row if the file is a piece of a larger set (default 0)");
+static CLI_OPTION(first_row, "first-row", 0, CLI_COUNT, "N", first_row,
+                  "number of the first row if the file is a piece of a larger set", .fallback = "0",
+                  .range = ">= 0");
 
-static CLI_OPTION(
-    headroom, "headroom", 0, CLI_NUMBER, "F", headroom, NULL,
-    "with lift-cosine, ip-cosine, ip-l2: accept rows up to F times as long as the longest (default 1)");
+static CLI_OPTION(headroom, "headroom", 0, CLI_NUMBER, "F", headroom,
+                  "with lift-cosine, ip-cosine, ip-l2: accept rows up to F times as long as the longest",
+                  .range = ">= 1", .fallback = "1");
 
 CLI_OPTIONS(options, &output, &cli_opt_transform, &headroom, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &center, &cli_opt_pole, &cli_opt_whiten, &cli_opt_ridge, &spherical,

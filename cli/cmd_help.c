@@ -101,7 +101,7 @@ static void print_shell(FILE *to, const char *lines) {
 }
 
 static void print_option(const cli_option *option, FILE *to) {
-  char head[64], letter[8] = "    ";
+  char head[64], letter[8] = "    ", help[CLI_HELP_ROOM];
   if (option->letter != 0) snprintf(letter, sizeof letter, "-%c, ", option->letter);
   int column = snprintf(head, sizeof head, "  %s--%s%s%s", letter, option->name,
                         option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
@@ -110,7 +110,7 @@ static void print_option(const cli_option *option, FILE *to) {
     fputc('\n', to);
     column = 0;
   }
-  cli_print_wrapped(to, option->help, 26, column);
+  cli_print_wrapped(to, cli_option_help(option, help), 26, column);
 }
 
 void cli_print_summaries(const cli_command *const *all, const char *group, FILE *to) {

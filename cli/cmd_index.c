@@ -149,10 +149,8 @@ static int remove_ids(cli_job *job, cpb_index *index) {
   int result = CLI_OK;
   for (size_t i = 0; i < count && result == CLI_OK; i++) {
     const char *word = job->operands[i + 1];
-    char *end;
-    errno = 0;
-    ids[i] = strtoull(word, &end, 10);
-    if (!isdigit((unsigned char)word[0]) || *end != '\0' || errno != 0)
+    const char *end;
+    if (!cli_read_count(word, &end, &ids[i]) || *end != 0)
       result = cli_misuse(job, "\"%s\" is not an id", word);
   }
   if (result == CLI_OK && (cpb_index_remove(index, ids, count, &error) != CPB_OK ||
@@ -339,7 +337,7 @@ static int search_and_write(asking *a, cli_output *out, size_t k) {
 static int search(cli_job *job) {
   asking a;
   const cli_options *o = &job->options;
-  size_t k = o->neighbours == 0 ? 10 : (size_t)o->neighbours;
+  size_t k = (size_t)o->neighbours.value;
   cpb_error error;
   int result = cli_check_id_format(job, o->output, o->to, "to");
   if (result == CLI_OK) result = cli_check_distances(job);
@@ -415,7 +413,7 @@ static int range(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius,
                   "all rows within this distance; with ip and cosine, of at least this value");
 
 CLI_OPTIONS(range_options, &radius, CLI_OPT_TABLE, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);

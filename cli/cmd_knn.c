@@ -49,13 +49,13 @@ static int run(cli_job *job) {
   if (result == CLI_OK) result = cli_check_distances(job);
   if (result != CLI_OK) return result;
   result = cli_search_open(&search, job);
-  search.k = job->options.neighbours == 0 ? 10 : (size_t)job->options.neighbours;
+  search.k = (size_t)job->options.neighbours.value;
   if (result == CLI_OK) result = search_and_write(&search);
   cli_search_close(&search);
   return result;
 }
 
-static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
+static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances,
                   "also write the distances |x-q|; with ip the products <x,q>, with cosine the cosines");
 
 CLI_OPTIONS(options, &cli_opt_output, &cli_opt_neighbours, &cli_opt_metric, &distances,

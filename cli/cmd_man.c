@@ -40,6 +40,7 @@ static void print_verbatim(const char *lines) {
 }
 
 static void print_options(const cli_command *command) {
+  char help[CLI_HELP_ROOM];
   for (size_t i = 0; command->options[i] != NULL; i++) {
     const cli_option *option = command->options[i];
     fputs(".TP\n", stdout);
@@ -49,7 +50,7 @@ static void print_options(const cli_command *command) {
     fputs("\\fR", stdout);
     if (option->value != NULL) printf(" \\fI%s\\fR", option->value);
     putchar('\n');
-    print_plain(option->help);
+    print_plain(cli_option_help(option, help));
     putchar('\n');
   }
 }

@@ -51,7 +51,7 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "PAGE.html", output,
                   "output file of the page, written atomically");
 
 CLI_OPTIONS(options, &output, &cli_opt_quiet, &cli_opt_help);

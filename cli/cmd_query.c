@@ -32,8 +32,8 @@ static int find_radius(asking *a) {
     result = cli_input_match(&base, cli_transform_options(a->transform).columns, a->d, "", o->map,
                              "embeds rows of");
   if (result == CLI_OK) {
-    cpb_status status = cpb_radius_fit(a->map, &a->queries.source, &base.source, (size_t)o->knn, &a->radius,
-                                       cli_exec(a->job), &error);
+    cpb_status status = cpb_radius_fit(a->map, &a->queries.source, &base.source, (size_t)o->knn.value,
+                                       &a->radius, cli_exec(a->job), &error);
     if (status != CPB_OK)
       result = cli_fail_input(cli_is_about(&error, "queries") ? &a->queries : &base, status, &error);
   }
@@ -131,21 +131,21 @@ static int report_result(const asking *a) {
   const cli_options *o = &a->job->options;
   unsigned long long rows = a->rows;
   char radius[CPB_JSON_NUMBER_ROOM];
-  if (o->knn != 0)
+  if (o->knn.given)
     cli_say(a->job, "radius %s, the median distance to neighbour %llu", cli_digits(a->radius, radius),
-            (unsigned long long)o->knn);
+            (unsigned long long)o->knn.value);
   if (a->map != NULL && cli_map_options(a->map).whiten != NULL)
     cli_say(a->job, "the map whitens: distances are |W(x-q)|");
-  if (o->knn != 0 && a->radius == 0)
+  if (o->knn.given && a->radius == 0)
     cli_say(a->job,
             "radius 0 gives point queries: if the queries are rows of %s they find themselves, and --knn "
             "%llu is their neighbour %llu",
-            o->base, (unsigned long long)o->knn + 1, (unsigned long long)o->knn);
+            o->base, (unsigned long long)o->knn.value + 1, (unsigned long long)o->knn.value);
   if (a->unresolved > 0)
     cli_say(a->job, "radius %.9g is too small for %s: %llu of %llu queries lose more than a thousandth of it",
             a->radius, cpb_dtype_name(a->dtype), (unsigned long long)a->unresolved, rows);
   if (!o->json) return CLI_OK;
-  const char *kind = o->point ? "point" : o->knn != 0 ? "knn" : "range";
+  const char *kind = o->point ? "point" : o->knn.given ? "knn" : "range";
   return cli_print_json(a->job, cli_json("{s:s, s:s, s:I, s:f, s:I}", "caps", o->output, "kind", kind,
                                          "queries", (uint64_t)a->rows, "radius", a->radius, "unresolved",
                                          (uint64_t)a->unresolved));
@@ -153,11 +153,9 @@ static int report_result(const asking *a) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  if (o->radius.given + (o->knn != 0) + o->point != 1)
+  if (o->radius.given + o->knn.given + o->point != 1)
     return cli_misuse(job, "give exactly one of --radius, --knn and --point");
-  if (o->radius.given && (!(o->radius.value > 0) || isinf(o->radius.value)))
-    return cli_misuse(job, "--radius must be a number > 0, got %g", o->radius.value);
-  if ((o->base != NULL) != (o->knn != 0)) return cli_misuse(job, "--knn and --base go together");
+  if ((o->base != NULL) != o->knn.given) return cli_misuse(job, "--knn and --base go together");
   if (o->thresholds != NULL && !o->radius.given) return cli_misuse(job, "--thresholds are those of --radius");
   int result = cli_check_typed(job, o->output, o->to, "to");
   if (result == CLI_OK && o->thresholds != NULL) result = cli_check_format(job, o->thresholds, NULL, NULL);
@@ -171,14 +169,14 @@ static int ask(asking *a) {
   a->cols = cpb_transform_cols(a->transform);
   if (a->map == NULL && !o->point)
     return cli_misuse(a->job, "%s is not a map of the sphere: it has only point queries, --point", o->map);
-  a->radius = o->radius.given ? o->radius.value : 0;
+  a->radius = o->radius.value;
   a->dtype = cli_output_dtype(o->output, o->to, o->dtype, CPB_F32);
   if (a->dtype > CPB_F16)
     return cli_misuse(a->job, "points of the sphere have coordinates in [-1,1], which %s cannot hold",
                       cpb_dtype_name(a->dtype));
   int result = cli_input_match(&a->queries, cli_transform_options(a->transform).columns, a->d, "", o->map,
                                "embeds rows of");
-  if (result == CLI_OK && o->knn != 0) result = find_radius(a);
+  if (result == CLI_OK && o->knn.given) result = find_radius(a);
   if (result == CLI_OK) result = write_caps(a);
   return result == CLI_OK ? report_result(a) : result;
 }
@@ -200,16 +198,15 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
-                  "range queries of this radius, in the unit of the data, not squared");
-static CLI_OPTION(thresholds, "thresholds", 0, CLI_WRITTEN, "FILE", thresholds, NULL,
+static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius,
+                  "range queries of this radius, in the unit of the data, not squared", .range = "> 0");
+static CLI_OPTION(thresholds, "thresholds", 0, CLI_WRITTEN, "FILE", thresholds,
                   "also write b, one number per query: the ball is <p,y> >= b");
-static CLI_OPTION(knn, "knn", 0, CLI_POSITIVE_COUNT, "K", knn, NULL,
+static CLI_OPTION(knn, "knn", 0, CLI_COUNT, "K", knn,
                   "ball queries for K neighbours: the radius is the median K-th distance to --base");
-static CLI_OPTION(base_option, "base", 0, CLI_PATH, "BASE", base, NULL,
-                  "the rows of the index, not embedded");
+static CLI_OPTION(base_option, "base", 0, CLI_PATH, "BASE", base, "the rows of the index, not embedded");
 static CLI_OPTION(
-    point, "point", 0, CLI_FLAG, NULL, point, NULL,
+    point, "point", 0, CLI_FLAG, NULL, point,
     "point queries, the embedded queries themselves; the only form for transforms other than the sphere");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &radius_option, &thresholds, &knn, &base_option, &point,

@@ -49,11 +49,11 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius, NULL,
+static CLI_OPTION(radius_option, "radius", 0, CLI_NUMBER, "R", radius,
                   "the radius, in the unit of the data, not squared; with ip the least product, with cosine "
                   "the least cosine");
 
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "OUT.jsonl", output, NULL,
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "OUT.jsonl", output,
                   "output file of JSON lines, written atomically");
 
 CLI_OPTIONS(options, &radius_option, &output, &cli_opt_metric, &cli_opt_leave_bad, CLI_OPT_TABLE,

@@ -11,7 +11,7 @@
 #include "show/recommend_page.h"
 #include "show/recommend_text.h"
 
-enum { SAMPLE = 100000, QUERIES = 1000 };
+enum { QUERIES = 1000 };
 
 /* ---- showing ---- */
 
@@ -98,12 +98,12 @@ static int measure(cli_input *base, cli_input *queries, cpb_recommendation **r) 
   cpb_recommend_options options;
   cpb_error error;
   cpb_recommend_options_init(&options, sizeof options);
-  if (o->neighbours != 0) options.k = (size_t)o->neighbours;
+  options.k = (size_t)o->neighbours.value;
   options.engine = (cpb_engine)o->engine.at;
   if (o->metric.given) options.metric = (int)cli_engine_metric(job);
-  options.sample = o->sample != 0 ? (size_t)o->sample : SAMPLE;
+  options.sample = (size_t)o->sample.value;
   options.queries = QUERIES;
-  options.seed = o->seed;
+  options.seed = o->seed.value;
   cpb_status status = cpb_recommend_fit(&base->source, queries->reader != NULL ? &queries->source : NULL,
                                         o->skip_bad, &options, r, cli_exec(job), &error);
   return status == CPB_OK ? CLI_OK : fail(base, queries, status, &error);
@@ -117,13 +117,13 @@ static bool is_real(const cli_job *job) {
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   bool of_real =
-      o->candidates != 0 || o->timeout.given || o->transform.given || o->first != 0 || o->seeds != 0;
+      o->candidates.given || o->timeout.given || o->transform.given || o->first.given || o->seeds.given;
   if (!is_real(job) && of_real)
     return cli_misuse(job, "--candidates, --timeout, --transform, --first and --seeds are for real engines: "
                            "--engine-command or --engine hnsw");
   if (o->engine_command != NULL && o->engine.given)
     return cli_misuse(job, "--engine and --engine-command exclude each other");
-  return cli_check_engine(job);
+  return CLI_OK;
 }
 
 static int run(cli_job *job) {
@@ -156,27 +156,29 @@ static const char *engine_name(size_t i) {
 
 static const char *transform_name(size_t i) { return cpb_transform_about((cpb_transform_kind)i).name; }
 
-static const char *metric_name(size_t i) { return cli_opt_engine_metric.names(i); }
-
-static CLI_OPTION(metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
+static CLI_OPTION(metric, "metric", 0, CLI_CHOICE, "METRIC", metric,
                   "what the engine ranks by: cosine, ip or l2 (default: cosine; for float, int8 and bits "
-                  "cosine or ip, whatever suits a transform)");
-static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries, NULL,
+                  "cosine or ip, whatever suits a transform)",
+                  .list = CLI_ENGINE_METRICS);
+static CLI_OPTION(queries_option, "queries", 0, CLI_PATH, "FILE", queries,
                   "rows that will be asked for (default: rows of BASE that do not find themselves)");
-static CLI_OPTION(
-    engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine, engine_name,
-    "what a flat index stores: float (default, the ceiling of any index of floats), int8 or bits; or hnsw, "
-    "a graph by hnswlib, where it was there when this was built");
-static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
+static CLI_OPTION(engine, "engine", 'e', CLI_CHOICE, "ENGINE", engine,
+                  "what a flat index stores: float (default, the ceiling of any index of floats), int8 or "
+                  "bits; or hnsw, a graph by hnswlib, where it was there when this was built",
+                  .names = engine_name);
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html,
                   "write a page with pictures, the table and the commands");
-static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-                  "rows of the base that are looked at (default 100000)");
-static CLI_OPTION(only, "transform", 0, CLI_CHOICE, "NAME", transform, transform_name,
-                  "measure only this one, beside the rows as they are (default: all that suit the engine)");
-static CLI_OPTION(first, "first", 0, CLI_POSITIVE_COUNT, "N", first, NULL,
-                  "rows of the first round, where the sample has more than twice as many (default 10000)");
-static CLI_OPTION(seeds, "seeds", 0, CLI_POSITIVE_COUNT, "N", seeds, NULL,
-                  "how often the pick is asked, under other seeds of the engine (default 3)");
+static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the base that are looked at",
+                  .fallback = "100000");
+static CLI_OPTION(only, "transform", 0, CLI_CHOICE, "NAME", transform,
+                  "measure only this one, beside the rows as they are (default: all that suit the engine): "
+                  "none, center, normalize, sphere, lift-ip, lift-cosine, ip-cosine or ip-l2",
+                  .names = transform_name);
+static CLI_OPTION(first, "first", 0, CLI_COUNT, "N", first,
+                  "rows of the first round, where the sample has more than twice as many",
+                  .fallback = "10000");
+static CLI_OPTION(seeds, "seeds", 0, CLI_COUNT, "N", seeds,
+                  "how often the pick is asked, under other seeds of the engine", .fallback = "3");
 
 CLI_OPTIONS(options, &queries_option, &cli_opt_neighbours, &engine, &cli_opt_engine_command, &metric,
             &cli_opt_candidates, &cli_opt_timeout, &only, &first, &seeds, &html, &sample, &cli_opt_seed,

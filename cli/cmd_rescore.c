@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "src/base/choice_names.h"
 #include "capball/advanced/seal.h"
 #include "capball/advanced/candidates.h"
 #include "format_names.h"
@@ -334,7 +335,7 @@ static cpb_status audit(rescoring *r, cpb_error *error) {
   cpb_audit_options options;
   cpb_audit_options_init(&options, sizeof options);
   options.k = r->k;
-  options.seed = r->job->options.seed;
+  options.seed = r->job->options.seed.value;
   return cpb_transform_audit(r->transform, r->queries.rows, r->hits, &r->embedded.source, &options, &r->audit,
                              cli_exec(r->job), error);
 }
@@ -384,11 +385,9 @@ static cpb_status rescore_as_known(rescoring *r, const cpb_store *store, cpb_err
 
 static int rescore(rescoring *r) {
   const cli_options *o = &r->job->options;
-  cpb_rescore_options defaults;
   cpb_store store;
   cpb_error error;
-  cpb_rescore_options_init(&defaults, sizeof defaults);
-  r->k = o->neighbours != 0 ? (size_t)o->neighbours : defaults.k;
+  r->k = (size_t)o->neighbours.value;
   r->radius = o->radius.value;
   int result = read_inputs(r, &store);
   if (result != CLI_OK) return result;
@@ -408,9 +407,7 @@ static int check(const cli_job *job) {
   if (o->approximate && (o->certificates != NULL || o->within.given))
     return cli_misuse(job, "nothing can be proven about an approximate engine's candidates: omit "
                            "--approximate, or --certificates and --within");
-  if (o->within.given && (!(o->within.value > 0) || isinf(o->within.value)))
-    return cli_misuse(job, "--within must be a number > 0, got %g", o->within.value);
-  if (o->within.given && (o->distances != NULL || o->neighbours != 0))
+  if (o->within.given && (o->distances != NULL || o->neighbours.given))
     return cli_misuse(job,
                       "--within returns all rows of a ball with their distances: omit -k and --distances");
   int result = o->within.given ? CLI_OK : cli_check_id_format(job, o->output, o->to, "to");
@@ -444,34 +441,32 @@ static int run(cli_job *job) {
   return result;
 }
 
-static const char *score_name(size_t i) {
-  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, NULL,
+static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded,
                   "the embedded rows of the index, from `capball embed`");
-static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores, NULL,
+static CLI_OPTION(scores, "scores", 0, CLI_PATH, "FILE", scores,
                   "compute distances from these scores of the engine, one per candidate");
-static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as, score_name,
-                  "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine");
-static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
-                  "the radius of the queries (default: point queries)");
+static CLI_OPTION(as, "as", 0, CLI_CHOICE, "WHAT", as,
+                  "what --scores are: ip (default), cosine or cosine-distance, 1 - cosine",
+                  .list = cpb_score_names);
+static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius,
+                  "the radius of the queries (default: point queries)", .range = ">= 0");
 static CLI_OPTION(
-    score_error, "score-error", 0, CLI_AT_LEAST_0, "E", score_error, NULL,
+    score_error, "score-error", 0, CLI_NUMBER, "E", score_error,
     "the largest error of the engine's products (default 2(d+4) 2^-24, that of any product or cosine in f32, "
-    "plus the rounding of f32 or f16 --scores; engines that quantise have larger errors)");
-static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates, NULL,
+    "plus the rounding of f32 or f16 --scores; engines that quantise have larger errors)",
+    .range = ">= 0");
+static CLI_OPTION(certificates, "certificates", 0, CLI_WRITTEN, "FILE", certificates,
                   "examine all rows of EMB, and write one number per query: 0 if no row of EMB is missing "
                   "from the answer, whatever the engine did, else how many candidates would suffice");
-static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL,
+static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base,
                   "the original rows of EMB: compare all of EMB with their images under MAP.json");
-static CLI_OPTION(asked, "asked", 0, CLI_PATH, "CAPS", asked, NULL,
+static CLI_OPTION(asked, "asked", 0, CLI_PATH, "CAPS", asked,
                   "the queries sent to the engine, from `capball query`: their seal contains the radius");
 static CLI_OPTION(
-    within, "within", 0, CLI_NUMBER, "R", within, NULL,
-    "all rows within R instead of the k nearest, as lines of JSON like those of `capball range`");
-static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate, NULL,
+    within, "within", 0, CLI_NUMBER, "R", within,
+    "all rows within R instead of the k nearest, as lines of JSON like those of `capball range`",
+    .range = "> 0");
+static CLI_OPTION(approximate, "approximate", 0, CLI_FLAG, NULL, approximate,
                   "the engine may miss rows: nothing is proven, the recall is estimated by a random audit");
 
 CLI_OPTIONS(options, &cli_opt_map, &cli_opt_output, &embedded, &cli_opt_neighbours, &cli_opt_distances,

@@ -14,8 +14,6 @@
 #include "show/score_page.h"
 #include "show/score_plot.h"
 
-enum { TOP = 20 };
-
 typedef struct scoring {
   const cli_job *job;
   const cli_input *in;
@@ -28,7 +26,7 @@ typedef struct scoring {
   size_t top;
 } scoring;
 
-static bool shows_rows(const cli_options *o) { return o->output == NULL || o->top != 0 || o->html != NULL; }
+static bool shows_rows(const cli_options *o) { return o->output == NULL || o->top.given || o->html != NULL; }
 
 /* ---- files ---- */
 
@@ -128,7 +126,7 @@ static int tell(const scoring *s) {
   if (s->labels != NULL)
     printf("outliers           %zu\nAUC                %.4f\naverage precision  %.4f\n", s->ranking.outliers,
            s->ranking.auc, s->ranking.precision);
-  if (o->top != 0 || (o->output == NULL && o->html == NULL)) {
+  if (o->top.given || (o->output == NULL && o->html == NULL)) {
     show_scores page = shown(s);
     show_score_table(&page, stdout);
   }
@@ -176,7 +174,7 @@ static int read_labels(scoring *s) {
 /* ---- the job ---- */
 
 static void find_strange(scoring *s) {
-  size_t wanted = s->job->options.top == 0 ? TOP : (size_t)s->job->options.top;
+  size_t wanted = (size_t)s->job->options.top.value;
   s->top = wanted < s->count ? wanted : s->count;
   s->strange = cli_alloc(s->top, sizeof *s->strange);
   show_strange_find(s->model, s->in->rows, s->scores, s->count, s->top, s->strange);
@@ -203,7 +201,7 @@ static int finish(scoring *s) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool tells = o->labels != NULL || o->label_column != NULL || o->top != 0;
+  bool tells = o->labels != NULL || o->label_column != NULL || o->top.given;
   if (o->labels != NULL && o->label_column != NULL)
     return cli_misuse(job, "--labels and --label-column: give one of the two");
   if (o->predict && o->ranks) return cli_misuse(job, "--predict and --ranks: give one of the two");
@@ -233,24 +231,24 @@ static int score(cli_input *in) {
   return result;
 }
 
-static CLI_OPTION(model, "model", 'm', CLI_PATH, "MODEL.json", model, NULL,
-                  "the model that `capball ball` wrote");
-static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output, NULL,
+static CLI_OPTION(model, "model", 'm', CLI_PATH, "MODEL.json", model, "the model that `capball ball` wrote");
+static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "SCORES", output,
                   "a file of all scores, in the order of the rows");
-static CLI_OPTION(top, "top", 0, CLI_POSITIVE_COUNT, "N", top, NULL,
-                  "print the N strangest rows, and the columns that make them so (default 20 where no file "
-                  "is asked for)");
-static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html, NULL,
+static CLI_OPTION(
+    top, "top", 0, CLI_COUNT, "N", top,
+    "print the N strangest rows, and the columns that make them so; without a file they are printed anyway",
+    .fallback = "20");
+static CLI_OPTION(html, "html", 0, CLI_WRITTEN, "PAGE.html", html,
                   "a page: the strangest rows, why they are strange, and how all rows score");
-static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict, NULL,
+static CLI_OPTION(predict, "predict", 0, CLI_FLAG, NULL, predict,
                   "write -1 for an outlier and 1 for others, as scikit-learn does, instead of scores");
-static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels, NULL,
+static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels,
                   "a vector file with one number per row, not 0 for an outlier, or 1 and -1 with -1 for an "
                   "outlier: prints AUC and average precision");
 static CLI_OPTION(
-    ranks, "ranks", 0, CLI_FLAG, NULL, ranks, NULL,
+    ranks, "ranks", 0, CLI_FLAG, NULL, ranks,
     "a second column: about the share of the training rows that score no more, from up to 1001 quantiles");
-static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot, NULL,
+static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &labels_option, &cli_opt_label_column,

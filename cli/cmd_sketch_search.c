@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/choice_names.h"
 #include "capball/advanced/candidates.h"
 #include "capball/advanced/estimator.h"
 #include "format_names.h"
@@ -202,12 +203,10 @@ static int run_search(search *s) {
 static int check_bound(const cli_job *job) {
   const cli_options *o = &job->options;
   if (o->bound.given && o->base == NULL) return cli_misuse(job, "--bound reads rows of --base: give it");
-  if (o->bound.given && (o->candidates != 0 || o->by_bits))
+  if (o->bound.given && (o->candidates.given || o->by_bits))
     return cli_misuse(job, "--bound and --%s exclude each other", o->by_bits ? "by-bits" : "candidates");
   bool probable = o->bound.given && o->bound.at + 1 == CPB_BOUND_PROBABLE;
   if (o->confidence.given && !probable) return cli_misuse(job, "--confidence is for --bound probable");
-  if (o->confidence.given && !(o->confidence.value >= 0.5 && o->confidence.value < 1))
-    return cli_misuse(job, "--confidence must be in [0.5,1), got %g", o->confidence.value);
   return CLI_OK;
 }
 
@@ -228,7 +227,7 @@ static int check(const search *s) {
   const cli_options *o = &job->options;
   if (o->base != NULL && o->embedded != NULL)
     return cli_misuse(job, "--base and --embedded exclude each other");
-  if (o->candidates != 0 && o->base == NULL && o->embedded == NULL)
+  if (o->candidates.given && o->base == NULL && o->embedded == NULL)
     return cli_misuse(job, "--candidates are re-ranked from --base or --embedded: give one of them");
   if (s->candidates < s->k)
     return cli_misuse(job, "%zu candidate%s cannot contain %zu neighbours", s->candidates,
@@ -241,8 +240,8 @@ static int check(const search *s) {
 static int run(cli_job *job) {
   const cli_options *o = &job->options;
   bool ranks = o->base != NULL || o->embedded != NULL;
-  search s = {.job = job, .of = {.size = sizeof s.of}, .k = o->neighbours == 0 ? 10 : (size_t)o->neighbours};
-  s.candidates = !ranks ? s.k : o->candidates != 0 ? (size_t)o->candidates : s.k > 100 ? s.k : 100;
+  search s = {.job = job, .of = {.size = sizeof s.of}, .k = (size_t)o->neighbours.value};
+  s.candidates = !ranks ? s.k : o->candidates.given ? (size_t)o->candidates.value : s.k > 100 ? s.k : 100;
   int result = check(&s);
   cpb_error error;
   if (result != CLI_OK) return result;
@@ -259,21 +258,19 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(candidates_option, "candidates", 0, CLI_POSITIVE_COUNT, "N", candidates, NULL,
-                  "codes re-ranked by exact distance (default 100)");
-static const char *bound_name(size_t i) { return i == 0 ? "certain" : i == 1 ? "probable" : NULL; }
-static CLI_OPTION(
-    bound, "bound", 0, CLI_CHOICE, "BOUND", bound, bound_name,
-    "instead of a number of candidates, read rows of --base until no other one can be nearer (certain), "
-    "or is likely to be (probable)");
-static CLI_OPTION(confidence, "confidence", 0, CLI_NUMBER, "P", confidence, NULL,
-                  "of --bound probable (default 0.999)");
-static CLI_OPTION(by_bits, "by-bits", 0, CLI_FLAG, NULL, by_bits, NULL,
+static CLI_OPTION(candidates_option, "candidates", 0, CLI_COUNT, "N", candidates,
+                  "codes re-ranked by exact distance", .fallback = "100");
+static CLI_OPTION(bound, "bound", 0, CLI_CHOICE, "BOUND", bound,
+                  "instead of a number of candidates, read rows of --base until no other one can be nearer "
+                  "(certain), or is likely to be (probable)",
+                  .list = cpb_bound_names + 1);
+static CLI_OPTION(confidence, "confidence", 0, CLI_NUMBER, "P", confidence, "of --bound probable",
+                  .range = "in [0.5,1)", .fallback = "0.999");
+static CLI_OPTION(by_bits, "by-bits", 0, CLI_FLAG, NULL, by_bits,
                   "compare codes of principal sketches by differing bits, too: faster, and finds less");
-static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, NULL, "the rows that were encoded");
-static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, NULL,
-                  "their images, from `capball embed`");
-static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances, NULL,
+static CLI_OPTION(base, "base", 0, CLI_PATH, "BASE", base, "the rows that were encoded");
+static CLI_OPTION(embedded, "embedded", 0, CLI_PATH, "EMB", embedded, "their images, from `capball embed`");
+static CLI_OPTION(distances, "distances", 0, CLI_WRITTEN, "FILE", distances,
                   "also write |x-q|, or without --base and --embedded its estimate or the differing bits");
 
 CLI_OPTIONS(options, &cli_opt_sketch, &cli_opt_output, &cli_opt_neighbours, &candidates_option, &bound,

@@ -1,23 +1,19 @@
 /* Trains a sketch: a sample of the data, a centre and a scale, normals. */
 #include <string.h>
 
+#include "src/base/choice_names.h"
 #include "choice_json.h"
 #include "data_file.h"
-
-/* The default is not the first of the kinds, whose numbers are fixed. */
-static cpb_sketch_kind kind_of(const cli_options *o) {
-  return o->variant.given ? (cpb_sketch_kind)o->variant.at : CPB_SKETCH_PRINCIPAL;
-}
 
 /* Options that the other family of kinds has. */
 static int check_family(const cli_job *job) {
   const cli_options *o = &job->options;
-  bool principal = kind_of(o) == CPB_SKETCH_PRINCIPAL;
+  bool principal = o->variant.at == CPB_SKETCH_PRINCIPAL;
   const char *turning = o->step.given        ? "step"
                         : o->tolerance.given ? "tolerance"
-                        : o->batch != 0      ? "batch"
+                        : o->batch.given     ? "batch"
                                              : NULL;
-  const char *estimating = o->bits_per != 0    ? "bits-per"
+  const char *estimating = o->bits_per.given   ? "bits-per"
                            : o->rotation.given ? "rotation"
                            : o->factors.given  ? "factors"
                                                : NULL;
@@ -25,8 +21,6 @@ static int check_family(const cli_job *job) {
     return cli_misuse(job, "--%s is for the variants embedded and centred", turning);
   if (!principal && estimating != NULL)
     return cli_misuse(job, "--%s is for the variant principal", estimating);
-  if (o->bits_per == 3 || o->bits_per > 4)
-    return cli_misuse(job, "--bits-per must be 1, 2 or 4, got %llu", (unsigned long long)o->bits_per);
   return CLI_OK;
 }
 
@@ -34,32 +28,29 @@ static int check(const cli_job *job) {
   const cli_options *o = &job->options;
   int result = cli_check_target(job);
   if (result != CLI_OK) return result;
-  if ((o->map != NULL) + (o->scale != 0) + o->goal.given > 1)
+  if ((o->map != NULL) + o->scale.given + o->goal.given > 1)
     return cli_misuse(job, "--map, --scale and --goal exclude each other");
-  bool norms = o->map == NULL && o->scale == 0 && o->goal.at < CPB_GOAL_SPREAD;
+  bool norms = o->map == NULL && !o->scale.given && o->goal.at < CPB_GOAL_SPREAD;
   if (strcmp(job->operands[0], "-") == 0 && norms)
     return cli_misuse(job,
                       "the goal %s reads the data twice, but a pipe can be read once: give a file, "
                       "--map, --scale, or --goal spread",
                       cpb_goal_name((cpb_goal)o->goal.at));
-  if (o->bits != 0 && (o->bits % 8 != 0 || o->bits > 65536))
-    return cli_misuse(job, "--bits must be a multiple of 8, at most 65536, got %llu",
-                      (unsigned long long)o->bits);
-  if (o->tolerance.given && !(o->tolerance.value >= 0 && o->tolerance.value < 1))
-    return cli_misuse(job, "--tolerance must be in [0,1), got %g", o->tolerance.value);
+  if (o->bits.value % 8 != 0)
+    return cli_misuse(job, "--bits must be a multiple of 8, got %llu", (unsigned long long)o->bits.value);
   return check_family(job);
 }
 
 static cpb_sketch_training training_of(const cli_options *o) {
   cpb_sketch_training training;
   cpb_sketch_training_init(&training, sizeof training);
-  training.kind = kind_of(o);
-  training.bits_per = (size_t)o->bits_per;
+  training.kind = (cpb_sketch_kind)o->variant.at;
+  training.bits_per = o->bits_per.given ? (size_t)1 << o->bits_per.at : 0;
   training.rotation = (cpb_sketch_rotation)o->rotation.at;
   training.factors = o->factors.at == 0 ? CPB_F16 : CPB_F32;
-  if (o->bits != 0) training.bits = (size_t)o->bits;
-  training.seed = o->seed;
-  training.batch = (size_t)o->batch;
+  training.bits = (size_t)o->bits.value;
+  training.seed = o->seed.value;
+  training.batch = (size_t)o->batch.value;
   training.step = (cpb_sketch_step)o->step.at;
   if (o->tolerance.given) training.tolerance = o->tolerance.value;
   return training;
@@ -75,21 +66,16 @@ static cpb_sketch_fit_options wish_of(const cli_job *job) {
   wish.goal = of_map.goal;
   wish.target = of_map.target;
   wish.k = of_map.k;
-  if (o->sample != 0) wish.sample = (size_t)o->sample;
+  wish.sample = (size_t)o->sample.value;
   wish.skip_bad = o->skip_bad;
   return wish;
-}
-
-static const char *rotation_name(size_t i) {
-  static const char *const names[] = {"chosen", "random", "learned", "turned"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
 static void say_principal(const cli_job *job, const cpb_sketch_options *o,
                           const cpb_sketch_fit_report *report) {
   cli_say(job,
           "%zu bits (%s), %zu per direction, %s rotation, %zu bytes per row; s = %.6g, %zu of %llu row%s",
-          o->bits, cpb_sketch_kind_name(o->kind), o->bits_per, rotation_name(o->rotation), o->code_bytes,
+          o->bits, cpb_sketch_kind_name(o->kind), o->bits_per, cpb_rotation_names[o->rotation], o->code_bytes,
           o->s, report->sample, (unsigned long long)report->rows, cli_s(report->rows));
   if (report->training.recall >= 0)
     cli_say(job, "held-out rows: %.1f %% of the 10 nearest are among the 60 best estimates",
@@ -165,44 +151,41 @@ static const char *kind_name(size_t i) {
   return i < CPB_SKETCH_KINDS ? cpb_sketch_kind_name((cpb_sketch_kind)i) : NULL;
 }
 
-static const char *step_name(size_t i) {
-  static const char *const names[] = {"all", "worst"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-static CLI_OPTION(bits, "bits", 'b', CLI_POSITIVE_COUNT, "N", bits, NULL,
-                  "bits of a code, a multiple of 8, preferably of 64 (default 256)");
-static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map, NULL,
+static CLI_OPTION(bits, "bits", 'b', CLI_COUNT, "N", bits,
+                  "bits of a code, a multiple of 8, preferably of 64", .range = "in [8,65536]",
+                  .fallback = "256");
+static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map,
                   "use centre and scale of a map written by `capball fit`");
-static CLI_OPTION(scale, "scale", 's', CLI_POSITIVE, "S", scale, NULL,
-                  "the scale s > 0, in the unit of the data; instead of a goal");
+static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
+                  "the scale s > 0, in the unit of the data; instead of a goal", .range = "> 0");
+static CLI_OPTION(variant, "variant", 0, CLI_CHOICE, "KIND", variant,
+                  "principal (default): directions of the variance, and estimates; embedded: bits of balls "
+                  "that are trained to be independent; centred: the same for half-spaces; random-embedded "
+                  "and random-centred: not trained",
+                  .names = kind_name, .fallback = "principal");
 static CLI_OPTION(
-    variant, "variant", 0, CLI_CHOICE, "KIND", variant, kind_name,
-    "principal (default): directions of the variance, and estimates; embedded: bits of balls that are "
-    "trained to be independent; centred: the same for half-spaces; random-embedded and random-centred: "
-    "not trained");
-static const char *factor_name(size_t i) { return i == 0 ? "f16" : i == 1 ? "f32" : NULL; }
-static CLI_OPTION(
-    bits_per, "bits-per", 0, CLI_POSITIVE_COUNT, "B", bits_per, NULL,
-    "bits per direction, 1, 2 or 4 (default: the number with the highest recall on held-out rows)");
-static CLI_OPTION(
-    rotation, "rotation", 0, CLI_CHOICE, "HOW", rotation, rotation_name,
-    "of the directions: chosen by held-out rows (default), random, learned (iterative quantisation) or "
-    "turned (as for centred)");
-static CLI_OPTION(factors, "factors", 0, CLI_CHOICE, "TYPE", factors, factor_name,
-                  "of the three numbers that a row stores beside its bits: f16 (default) or f32");
-static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step, step_name,
+    bits_per, "bits-per", 0, CLI_CHOICE, "B", bits_per,
+    "bits per direction, 1, 2 or 4 (default: the number with the highest recall on held-out rows)",
+    .list = CLI_NAMES("1", "2", "4"));
+static CLI_OPTION(rotation, "rotation", 0, CLI_CHOICE, "HOW", rotation,
+                  "of the directions: chosen by held-out rows (default), random, learned (iterative "
+                  "quantisation) or turned (as for centred)",
+                  .list = cpb_rotation_names);
+static CLI_OPTION(factors, "factors", 0, CLI_CHOICE, "TYPE", factors,
+                  "of the three numbers that a row stores beside its bits:", .list = CLI_NAMES("f16", "f32"));
+static CLI_OPTION(step, "step", 0, CLI_CHOICE, "STEP", step,
                   "embedded, centred: all (default): move every normal away from all others; worst: move one "
-                  "end of the worst pair");
+                  "end of the worst pair",
+                  .list = CLI_NAMES("all", "worst"));
+static CLI_OPTION(tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance,
+                  "embedded, centred: stop when the relative gain of a step is smaller than this (default "
+                  "0.03 max(1, sqrt(bits)/16), for recall; 0 makes the bits as independent as possible)",
+                  .range = "in [0,1)");
 static CLI_OPTION(
-    tolerance, "tolerance", 0, CLI_NUMBER, "T", tolerance, NULL,
-    "embedded, centred: stop when the relative gain of a step is smaller than this (default 0.03 max(1, "
-    "sqrt(bits)/16), for recall); 0: make the bits as independent as possible");
-static CLI_OPTION(
-    batch, "batch", 0, CLI_POSITIVE_COUNT, "N", batch, NULL,
+    batch, "batch", 0, CLI_COUNT, "N", batch,
     "embedded, centred: rows of the sample used by a step, different ones each time (default: all)");
-static CLI_OPTION(sample, "sample", 0, CLI_POSITIVE_COUNT, "N", sample, NULL,
-                  "rows of the sample used for training (default 8192)");
+static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the sample used for training",
+                  .fallback = "8192");
 
 CLI_OPTIONS(options, &cli_opt_output, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
             &cli_opt_goal_neighbours, &variant, &bits_per, &rotation, &factors, &step, &tolerance, &batch,

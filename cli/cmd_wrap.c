@@ -102,7 +102,7 @@ static int ask(wrapping *w) {
   options.radius = w->radius;
   options.twice = o->twice;
   options.metric = cli_engine_metric(w->job);
-  options.seed = o->seed;
+  options.seed = o->seed.value;
   cpb_status status = cpb_engine_wrap(w->base.rows, w->queries.rows, w->transform, &engine, &options, w->hits,
                                       cli_exec(w->job), &error);
   if (status != CPB_OK) return cli_fail_engine(&w->base, &w->queries, status, &error);
@@ -115,21 +115,20 @@ static int check(const cli_job *job) {
   if (o->map != NULL && o->transform.given)
     return cli_misuse(job, "--map and --transform exclude each other");
   if (o->radius.given && o->point) return cli_misuse(job, "--radius and --point exclude each other");
-  int result = cli_check_engine(job);
-  if (result == CLI_OK) result = cli_check_id_format(job, o->output, o->to, "to");
+  int result = cli_check_id_format(job, o->output, o->to, "to");
   return result == CLI_OK ? cli_check_distances(job) : result;
 }
 
 static int run(cli_job *job) {
   const cli_options *o = &job->options;
-  wrapping w = {.job = job, .k = o->neighbours != 0 ? (size_t)o->neighbours : 10};
+  wrapping w = {.job = job, .k = (size_t)o->neighbours.value};
   int result = check(job);
   if (result != CLI_OK) return result;
   result = cli_input_read(&w.base, job, job->operands[0], o->format);
   if (result == CLI_OK) result = cli_input_read(&w.queries, job, job->operands[1], NULL);
   if (result == CLI_OK)
     result = cli_input_check_cols(&w.queries, w.base.info.cols, "", cli_name(w.base.info.path), "has");
-  w.candidates = o->candidates != 0 ? (size_t)o->candidates : w.k > 10 ? 10 * w.k : 100;
+  w.candidates = o->candidates.given ? (size_t)o->candidates.value : w.k > 10 ? 10 * w.k : 100;
   if (w.candidates > w.base.rows.rows) w.candidates = w.base.rows.rows;
   if (result == CLI_OK) result = ask(&w);
   cli_input_close(&w.base);
@@ -139,10 +138,11 @@ static int run(cli_job *job) {
   return result;
 }
 
-static CLI_OPTION(radius, "radius", 0, CLI_AT_LEAST_0, "R", radius, NULL,
-                  "of the ball queries on the sphere (default: the median distance of neighbour K)");
-static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, NULL, "point queries on the sphere");
-static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice, NULL,
+static CLI_OPTION(radius, "radius", 0, CLI_NUMBER, "R", radius,
+                  "of the ball queries on the sphere (default: the median distance of neighbour K)",
+                  .range = ">= 0");
+static CLI_OPTION(point, "point", 0, CLI_FLAG, NULL, point, "point queries on the sphere");
+static CLI_OPTION(twice, "twice", 0, CLI_FLAG, NULL, twice,
                   "query again, with a ball per query: the distance of its neighbour K so far");
 
 CLI_OPTIONS(options, &cli_opt_engine_command, &cli_opt_output, &cli_opt_map, &cli_opt_transform,

@@ -409,9 +409,9 @@ int cli_sample(cli_input *in, cpb_statistics **statistics, cpb_statistics_result
   cpb_error error;
   cpb_statistics_fit_options_init(&options, sizeof options);
   *facts = (cpb_statistics_result){.size = sizeof *facts};
-  options.seed = o->seed;
+  options.seed = o->seed.value;
   options.skip_bad = o->skip_bad;
-  if (o->sample != 0) options.sample = (size_t)o->sample;
+  options.sample = (size_t)o->sample.value;
   cpb_status status = cpb_statistics_fit(&in->source, &options, statistics, cli_exec(in->job), &error);
   if (status == CPB_OK) status = cpb_statistics_finish(*statistics, facts, &error);
   if (status != CPB_OK) return cli_fail_input(in, status, &error);

@@ -34,17 +34,9 @@ int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_
   }
 #endif
   if (cli_is_built_in(job)) return cli_fail(job, "this capball was built without hnswlib (libhnswlib-dev)");
-  *command =
-      (cpb_engine_command){sizeof *command, o->engine_command, o->timeout.given ? o->timeout.value : 0};
+  *command = (cpb_engine_command){sizeof *command, o->engine_command, o->timeout.value};
   cpb_status status = cpb_engine_from_command(command, engine, &error);
   return status == CPB_OK ? CLI_OK : cli_misuse(job, "%s", error.text);
-}
-
-int cli_check_engine(const cli_job *job) {
-  const cli_options *o = &job->options;
-  if (o->timeout.given && (!(o->timeout.value > 0) || isinf(o->timeout.value)))
-    return cli_misuse(job, "--timeout must be a number of seconds > 0, got %g", o->timeout.value);
-  return CLI_OK;
 }
 
 int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status status,
@@ -176,14 +168,14 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   cpb_engine_report *report = NULL;
   cpb_error error;
   cpb_engine_options_init(&options, sizeof options);
-  if (o->neighbours != 0) options.k = (size_t)o->neighbours;
-  options.candidates = o->candidates != 0 ? (size_t)o->candidates : options.k > 100 ? options.k : 100;
+  options.k = (size_t)o->neighbours.value;
+  options.candidates = o->candidates.given ? (size_t)o->candidates.value : options.k > 100 ? options.k : 100;
   options.metric = cli_engine_metric(job);
-  if (o->sample != 0) options.sample = (size_t)o->sample;
-  if (o->first != 0) options.first = (size_t)o->first;
-  if (o->seeds != 0) options.seeds = (size_t)o->seeds;
+  options.sample = (size_t)o->sample.value;
+  options.first = (size_t)o->first.value;
+  options.seeds = (size_t)o->seeds.value;
   if (o->transform.given) options.kinds = 1u << o->transform.at;
-  options.seed = o->seed;
+  options.seed = o->seed.value;
   int result = cli_open_engine(job, &command, &engine);
   if (result == CLI_OK) result = cli_input_hold(base);
   if (result == CLI_OK && queries->reader != NULL) result = cli_input_hold(queries);
@@ -196,16 +188,12 @@ int cli_recommend_engine(cli_input *base, cli_input *queries) {
   return result;
 }
 
-static const char *metric_name(size_t i) {
-  static const char *const names[] = {"cosine", "ip", "l2"};
-  return i < sizeof names / sizeof *names ? names[i] : NULL;
-}
-
-CLI_OPTION(cli_opt_engine_command, "engine-command", 0, CLI_TEXT, "CMD", engine_command, NULL,
+CLI_OPTION(cli_opt_engine_command, "engine-command", 0, CLI_TEXT, "CMD", engine_command,
            "use the engine run by this command, which contains {base}, {queries}, {k} and {ids}");
-CLI_OPTION(cli_opt_engine_metric, "metric", 0, CLI_CHOICE, "METRIC", metric, metric_name,
-           "what the engine ranks by: cosine (default), ip or l2");
-CLI_OPTION(cli_opt_candidates, "candidates", 0, CLI_POSITIVE_COUNT, "C", candidates, NULL,
-           "rows requested from the engine, then sorted by exact distance (default 100)");
-CLI_OPTION(cli_opt_timeout, "timeout", 0, CLI_NUMBER, "SECONDS", timeout, NULL,
-           "stop the engine's command after this time (default: wait)");
+CLI_OPTION(cli_opt_engine_metric, "metric", 0, CLI_CHOICE, "METRIC", metric,
+           "what the engine ranks by:", .list = CLI_ENGINE_METRICS);
+CLI_OPTION(cli_opt_candidates, "candidates", 0, CLI_COUNT, "C", candidates,
+           "rows requested from the engine, then sorted by exact distance (default: 100, or more for many "
+           "neighbours)");
+CLI_OPTION(cli_opt_timeout, "timeout", 0, CLI_NUMBER, "SECONDS", timeout,
+           "stop the engine's command after this time (default: wait)", .range = "> 0");

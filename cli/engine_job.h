@@ -9,9 +9,6 @@
 const char *cli_built_in(size_t i);
 bool cli_is_built_in(const cli_job *job); /* whether --engine names a built-in one */
 
-/* Checks --engine-command, --timeout and --candidates. */
-int cli_check_engine(const cli_job *job);
-
 /* The engine of the job; refers to `command`. */
 int cli_open_engine(const cli_job *job, cpb_engine_command *command, cpb_engine_calls *engine);
 
@@ -25,6 +22,7 @@ int cli_fail_engine(const cli_input *base, const cli_input *queries, cpb_status 
 /* `capball recommend` by measuring the engine; queries may be closed. */
 int cli_recommend_engine(cli_input *base, cli_input *queries);
 
+#define CLI_ENGINE_METRICS CLI_NAMES("cosine", "ip", "l2")
 extern const cli_option cli_opt_engine_command, cli_opt_engine_metric, cli_opt_candidates, cli_opt_timeout;
 
 #endif

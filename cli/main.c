@@ -104,7 +104,7 @@ static int start_threads(cli_job *job) {
   cpb_error error;
   cpb_exec_init(&job->exec, sizeof job->exec);
   if (!cli_accepts(job->command, &cli_opt_threads)) return CLI_OK;
-  cpb_status status = cpb_pool_new((size_t)job->options.threads, &job->pool, &error);
+  cpb_status status = cpb_pool_new((size_t)job->options.threads.value, &job->pool, &error);
   if (status != CPB_OK)
     return status == CPB_EINVAL ? cli_misuse(job, "--threads: %s", error.text)
                                 : cli_fail(job, "%s", error.text);

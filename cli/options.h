@@ -6,13 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number that may be absent. */
+/* A number; if it is not given, the default, or 0 without one. */
 typedef struct cli_number {
   bool given;
   double value;
 } cli_number;
 
-/* The index of one of an option's names; 0, always the default, if absent. */
+typedef struct cli_count {
+  bool given;
+  uint64_t value;
+} cli_count;
+
+/* The index of one of an option's names; that of the default if it is not given. */
 typedef struct cli_choice {
   bool given;
   unsigned at;
@@ -26,12 +31,11 @@ typedef struct cli_options {
   const char *columns, *drop, *id_column, *label_column;
   cli_choice header, impute;
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
-  cli_choice rotation, factors, bound;
-  double scale, target, gamma; /* 0: not given */
-  cli_number nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom, timeout, confidence;
-  cli_number contamination;
-  uint64_t seed, threads, neighbours, sample, first_row, degree, knn, balls; /* 0: not given */
-  uint64_t bits, bits_per, batch, candidates, top, first, seeds;
+  cli_choice rotation, factors, bound, bits_per;
+  cli_number scale, target, gamma, nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom;
+  cli_number timeout, confidence, contamination;
+  cli_count seed, threads, neighbours, sample, first_row, degree, knn, balls, bits, batch, candidates, top;
+  cli_count first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
       sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
 } cli_options;
@@ -39,30 +43,34 @@ typedef struct cli_options {
 typedef enum cli_value_kind {
   CLI_FLAG,
   CLI_TEXT,
-  CLI_PATH,       /* an input file */
-  CLI_WRITTEN,    /* an output file */
-  CLI_NAME,       /* one of the names, as a string */
-  CLI_CHOICE,     /* one of the names, as its index */
-  CLI_POSITIVE,   /* > 0 and finite */
-  CLI_AT_LEAST_0, /* >= 0 and finite */
-  CLI_NUMBER,     /* any number; the job checks its range */
-  CLI_COUNT,
-  CLI_POSITIVE_COUNT
+  CLI_PATH,    /* an input file */
+  CLI_WRITTEN, /* an output file */
+  CLI_NAME,    /* one of the names, as a string */
+  CLI_CHOICE,  /* one of the names, as its index */
+  CLI_NUMBER,
+  CLI_COUNT /* a whole number */
 } cli_value_kind;
 
 typedef struct cli_option {
   const char *name; /* long name, without the dashes */
   char letter;      /* 0: none */
   cli_value_kind kind;
-  const char *value; /* name of the value in the help; NULL for a flag */
-  size_t offset;     /* in cli_options */
-  const char *help;
-  const char *(*names)(size_t i); /* the i-th legal value, NULL past the end; for CLI_NAME and CLI_CHOICE */
+  const char *value;              /* name of the value in the help; NULL for a flag */
+  size_t offset;                  /* in cli_options */
+  const char *help;               /* a sentence, without range and default; names follow a colon at its end */
+  const char *const *list;        /* the legal values of a name or choice, up to a NULL, or .. */
+  const char *(*names)(size_t i); /* .. the i-th of them, NULL past the end */
+  const char *range;              /* of a number: "> 0", ">= 1", "in (0,1]"; NULL: any, of a count ">= 1" */
+  const char *fallback;           /* the default; NULL: the first name, or as the sentence explains */
 } cli_option;
 
-/* Defines an option; those of a single command are static. */
-#define CLI_OPTION(id, name, letter, kind, value, member, names, help)                                       \
-  const cli_option id = {name, letter, kind, value, offsetof(cli_options, member), help, names}
+/* Defines an option; those of a single command are static. The sentence of its help is the last argument, which
+ * names, range and fallback may follow, as in `.range = "> 0"`. */
+#define CLI_OPTION(id, long_name, short_name, of_kind, of_value, member, ...)                                \
+  const cli_option id = {long_name,          short_name, of_kind, of_value, offsetof(cli_options, member),   \
+                         .help = __VA_ARGS__}
+
+#define CLI_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The list of a command; required options come first. */
 #define CLI_OPTIONS(id, ...) static const cli_option *const id[] = {__VA_ARGS__, NULL}
@@ -86,6 +94,19 @@ struct cli_job;
 
 /* Whether a command has this option. */
 bool cli_accepts(const struct cli_command *command, const cli_option *option);
+
+/* The i-th name in the order of the values, one after the other up to NULL. */
+const char *cli_option_name(const cli_option *option, size_t i);
+static inline bool cli_option_has_names(const cli_option *option) {
+  return option->kind == CLI_NAME || option->kind == CLI_CHOICE;
+}
+
+/* The sentence of an option with its names, range and default, as help, manual page and completion print it. */
+enum { CLI_HELP_ROOM = 640 };
+const char *cli_option_help(const cli_option *option, char text[CLI_HELP_ROOM]);
+
+/* Reads the whole number at the beginning of a text; *end is what follows. False: none, or one that is too large. */
+bool cli_read_count(const char *text, const char **end, uint64_t *number);
 
 /* Fills job->options, operands and count from argv (argv[0] is the verb). CLI_OK or CLI_USAGE. */
 int cli_parse(struct cli_job *job, int argc, char **argv);

@@ -15,16 +15,14 @@ static bool given(const cli_job *job, const cli_option *option, char digits[CPB_
   switch (option->kind) {
   case CLI_FLAG: shown->value = NULL; return *(const bool *)at;
   case CLI_CHOICE:
-    shown->value = option->names(((const cli_choice *)at)->at);
+    shown->value = cli_option_name(option, ((const cli_choice *)at)->at);
     return ((const cli_choice *)at)->given;
   case CLI_NUMBER:
     cli_digits(((const cli_number *)at)->value, digits);
     return ((const cli_number *)at)->given;
-  case CLI_POSITIVE: cli_digits(*(const double *)at, digits); return *(const double *)at != 0;
   case CLI_COUNT:
-  case CLI_POSITIVE_COUNT:
-    snprintf(digits, CPB_JSON_NUMBER_ROOM, "%llu", (unsigned long long)*(const uint64_t *)at);
-    return *(const uint64_t *)at != 0;
+    snprintf(digits, CPB_JSON_NUMBER_ROOM, "%llu", (unsigned long long)((const cli_count *)at)->value);
+    return ((const cli_count *)at)->given;
   default: shown->value = *(const char *const *)at; return shown->value != NULL;
   }
 }

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 version: str
 isa: str
+METRICS: tuple[str, ...]
+GOALS: tuple[str, ...]
+TRANSFORMS: tuple[str, ...]
 
 _Doubles = NDArray[np.float64]
 _Ids = NDArray[np.int64]

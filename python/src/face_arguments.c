@@ -1,3 +1,4 @@
+#include "base/choice_names.h"
 #include "face.h"
 
 static int find(const char *const *names, PyObject *key) {
@@ -141,10 +142,7 @@ int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind) {
   return 0;
 }
 
-static const char *rotation_name(int rotation) {
-  static const char *const names[] = {"chosen", "random", "learned", "turned"};
-  return names[rotation];
-}
+static const char *rotation_name(int rotation) { return cpb_rotation_names[rotation]; }
 
 static const char *factor_name(int type) { return type == 0 ? "float16" : "float32"; }
 

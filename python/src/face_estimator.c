@@ -1,4 +1,5 @@
 /* T14: codes of a principal sketch, prepared for search by estimates. */
+#include "base/choice_names.h"
 #include "face_hits.h"
 #include "face_map.h"
 #include <capball/advanced/estimator.h>
@@ -54,10 +55,7 @@ static PyObject *estimator_of(PyObject *type, PyObject *const *args, Py_ssize_t 
 
 /* ---- search */
 
-static const char *bound_name(int bound) {
-  static const char *const names[] = {"none", "certain", "probable"};
-  return names[bound];
-}
+static const char *bound_name(int bound) { return cpb_bound_names[bound]; }
 
 /* v: queries, k, base, candidates, bound, confidence */
 static int search_options(PyObject **v, cpb_estimator_options *o) {

@@ -1,6 +1,7 @@
 /* Balls around data: T10, T11, their scores and files. */
 #include <string.h>
 
+#include "base/choice_names.h"
 #include "face.h"
 
 #include <capball/advanced/rounds.h>
@@ -21,15 +22,9 @@ static PyObject *wrap(PyTypeObject *type, void *model) {
 
 /* ---- fit */
 
-static const char *kernel_name(int kind) {
-  static const char *const names[] = {"linear", "rbf", "polynomial"};
-  return names[kind];
-}
+static const char *kernel_name(int kind) { return cpb_kernel_names[kind]; }
 
-static const char *method_name(int method) {
-  static const char *const names[] = {"exact", "cap-svm", "cap-svm-paper"};
-  return names[method];
-}
+static const char *method_name(int method) { return cpb_model_method_name((cpb_model_method)(method + 1)); }
 
 /* What options point at; the texts of the names belong to the list. */
 typedef struct fit_arrays {

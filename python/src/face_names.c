@@ -70,4 +70,23 @@ static PyMethodDef functions[] = {
     {"printable", printable, METH_O, "the text, with what is not printable as \\xNN"},
     {NULL, NULL, 0, NULL}};
 
-int face_add_names(PyObject *module) { return PyModule_AddFunctions(module, functions); }
+static int add_list(PyObject *module, const char *name, const char *const *names, Py_ssize_t count) {
+  PyObject *list = list_of(names, count), *tuple = list == NULL ? NULL : PyList_AsTuple(list);
+  int result = tuple == NULL ? -1 : PyModule_AddObjectRef(module, name, tuple);
+  Py_DecRef(list);
+  Py_DecRef(tuple);
+  return result;
+}
+
+/* The names that the library knows, for what Python checks itself. */
+int face_add_names(PyObject *module) {
+  const char *metrics[CPB_METRICS], *goals[CPB_GOALS], *transforms[CPB_TRANSFORMS];
+  for (int i = 0; i < CPB_METRICS; i++) metrics[i] = cpb_metric_name((cpb_metric)i);
+  for (int i = 0; i < CPB_GOALS; i++) goals[i] = cpb_goal_name((cpb_goal)i);
+  for (int i = 0; i < CPB_TRANSFORMS; i++) transforms[i] = cpb_transform_about((cpb_transform_kind)i).name;
+  return PyModule_AddFunctions(module, functions) < 0 ||
+                 add_list(module, "METRICS", metrics, CPB_METRICS) < 0 ||
+                 add_list(module, "GOALS", goals, CPB_GOALS) < 0
+             ? -1
+             : add_list(module, "TRANSFORMS", transforms, CPB_TRANSFORMS);
+}

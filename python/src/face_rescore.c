@@ -1,4 +1,5 @@
 /* T13: an engine's candidates put in order by distances from the embedded rows, with certificates. */
+#include "base/choice_names.h"
 #include "face_hits.h"
 #include "face_map.h"
 
@@ -24,10 +25,7 @@ static const char *const names[ASKED + 1] = {"map",     "queries",  "ids",    "e
                                              "radius",  "scores",   "scored", "score_error", "certificates",
                                              "threads", "progress", "out",    NULL};
 
-static const char *kind_name(int kind) {
-  static const char *const kinds[] = {"ip", "cosine", "cosine-distance"};
-  return kinds[kind];
-}
+static const char *kind_name(int kind) { return cpb_score_names[kind]; }
 
 static int take_options(PyObject **values, cpb_rescore_options *options, bool *certificates) {
   int kind = CPB_SCORE_IP;

@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/choice_names.h"
 #include "capball/ball.h"
 #include "base/fail.h"
 #include "files/json_file.h"
 
 enum { VERSION = 1, DIM_MAX = 1 << 24 };
-
-static const char *const kernel_names[] = {"linear", "rbf", "polynomial"};
 
 /* ---- writing ---- */
 
@@ -71,7 +70,7 @@ static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *erro
   cpb_json_put(l, "whiten", "V", o.whiten, o.d * o.d);
   if (o.fill != NULL) cpb_json_put(l, "fill", "V", o.fill, o.d);
   if (o.balls > 1) put_balls(l, &o);
-  cpb_json_put(l, "kernel", "{s:s, s:f, s:f, s:I}", "kind", kernel_names[o.kernel.kind], "gamma",
+  cpb_json_put(l, "kernel", "{s:s, s:f, s:f, s:I}", "kind", cpb_kernel_names[o.kernel.kind], "gamma",
                o.kernel.gamma, "offset", o.kernel.offset, "degree", (uint64_t)o.kernel.degree);
   cpb_json_put(l, "norm2", "f", o.norm2);
   cpb_status status = put_cap(l, model, &o, error);
@@ -103,8 +102,8 @@ static cpb_kernel read_kernel(cpb_json_file *f) {
   const cpb_json *value = cpb_json_get(f->root, "kernel");
   const char *kind = cpb_json_string_of(cpb_json_get(value, "kind"));
   size_t i = 0;
-  while (kind != NULL && i < 3 && strcmp(kind, kernel_names[i]) != 0) i++;
-  if (kind == NULL || i == 3)
+  while (kind != NULL && cpb_kernel_names[i] != NULL && strcmp(kind, cpb_kernel_names[i]) != 0) i++;
+  if (kind == NULL || cpb_kernel_names[i] == NULL)
     cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"kernel\" must have a \"kind\": linear, rbf or polynomial");
   return (cpb_kernel){.kind = (cpb_kernel_kind)i,
                       .gamma = cpb_json_number(f, value, "gamma"),

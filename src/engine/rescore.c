@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/best.h"
+#include "base/choice_names.h"
 #include "base/digits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -297,8 +298,7 @@ static double flip(const rescoring *r, double score) {
  * the lengths of rounded rows. */
 static cpb_status check_score(const rescoring *r, size_t query, size_t i, double score, const double *y,
                               cpb_error *error) {
-  static const char *const names[] = {"ip", "cosine", "cosine-distance"};
-  const char *what = names[r->o.score_kind];
+  const char *what = cpb_score_names[r->o.score_kind];
   bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
   double size = cpb_reading_size(&r->reading, r->norms[query]);
   double room = score_error(r, query) + 2 * slack_of(r, query) * size, product = product_of(r, query, y);

@@ -62,7 +62,7 @@ refuses "an engine that hangs" 1 '^capball wrap: the engine must end within 0.3 
 [ $((SECONDS - began)) -lt 30 ]
 verdict $? "is not waited for"
 refuses "a command without {ids}" 2 'must contain \{ids\} at least once' capball wrap base.csv q.csv -o no.csv --engine-command 'x {base} {queries} {k}'
-refuses "no time at all" 2 '--timeout must be a number of seconds > 0' capball wrap base.csv q.csv -o no.csv --timeout 0 --engine-command "x $words"
+refuses "no time at all" 2 '--timeout must be a number > 0' capball wrap base.csv q.csv -o no.csv --timeout 0 --engine-command "x $words"
 cut -d, -f1-3 q.csv >narrow.csv
 refuses "queries of another d" 1 'narrow.csv has 3 columns' capball wrap base.csv narrow.csv -o no.csv --engine-command "$exact"
 [ -z "$(ls desk)" ] && [ -z "$(find . -name 'no.*')" ]

@@ -56,13 +56,13 @@ sed 's/"spread": 0/"spread": 7/' sketch.json >forged.json
 sed 's/"version": 2/"version": 1/' sketch.json >earlier.json
 capball sketch train points.csv -o other.json --bits 64 --bits-per 4 --seed 1 -q
 capball sketch encode -m other.json points.csv -o other.u8bin -q
-refuses "three bits per direction" 2 '--bits-per must be 1, 2 or 4, got 3' capball sketch train points.csv -o x.json --bits-per 3
+refuses "three bits per direction" 2 '--bits-per: there is no B "3"; there are 1, 2 or 4' capball sketch train points.csv -o x.json --bits-per 3
 refuses "bits per direction of balls" 2 '--bits-per is for the variant principal' capball sketch train points.csv -o x.json --variant embedded --bits-per 2
 refuses "a tolerance for principal" 2 '--tolerance is for the variants embedded and centred' capball sketch train points.csv -o x.json --tolerance 0
 refuses "a bound without rows" 2 '--bound reads rows of --base: give it' capball sketch search -m sketch.json codes.u8bin queries.csv --bound certain -o x.csv
 refuses "a bound and candidates" 2 '--bound and --candidates exclude each other' capball sketch search -m sketch.json codes.u8bin queries.csv --bound certain --candidates 50 --base points.csv -o x.csv
 refuses "a confidence without a bound" 2 '--confidence is for --bound probable' capball sketch search -m sketch.json codes.u8bin queries.csv --confidence 0.9 -o x.csv
-refuses "a confidence of 1" 2 '--confidence must be in \[0.5,1\), got 1' capball sketch search -m sketch.json codes.u8bin queries.csv --bound probable --confidence 1 --base points.csv -o x.csv
+refuses "a confidence of 1" 2 '--confidence must be a number in \[0.5,1\), got "1"' capball sketch search -m sketch.json codes.u8bin queries.csv --bound probable --confidence 1 --base points.csv -o x.csv
 refuses "a bound of balls" 1 '--bound needs estimates, and old.json is embedded' capball sketch search -m old.json old.u8bin queries.csv --bound certain --base points.csv -o x.csv
 refuses "differing bits of levels" 1 '--by-bits needs one bit per direction, and sketch.json has 4' capball sketch search -m sketch.json codes.u8bin queries.csv --by-bits -o x.csv
 refuses "codes without factors" 1 'old.u8bin has 8 columns, but codes of sketch.json have 14' capball sketch search -m sketch.json old.u8bin queries.csv -o x.csv

@@ -49,6 +49,19 @@ check "the bash completion offers files to options" bash -c 'touch "a b.csv"; so
   COMP_WORDS=(capball fit x -o "a ") COMP_CWORD=4; _capball; [ "${COMPREPLY[*]}" = "a b.csv" ]'
 check "the bash completion offers words where there are no files" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball completion f) COMP_CWORD=2; _capball; [ "${COMPREPLY[*]}" = fish ]'
+# A value that the completion offers is named by the help; the formats by that of two commands, and types are those of formats.
+while IFS='|' read -r verb option words; do
+  # shellcheck disable=SC2086
+  help=$(capball help $verb | tr '\n' ' ')
+  missing=
+  for word in $words; do case $help in *[\ \(]"$word"[\ ,.:\;\)]*) ;; *) missing="$missing $word" ;; esac; done
+  [ -z "$missing" ]
+  verdict $? "the help of $verb explains the values of --$option"
+done < <(capball completion bash | sed -n "s/^ *'\([a-z ]*\) --\([a-z-]*\)'.*) words='\(.*\)' ;;/\1|\2|\3/p" | grep -vE '\|(dtype|format|to)\|'
+  capball completion bash | sed -n "s/^ *'\(convert\|info\) --format'.*) words='\(.*\)' ;;/\1|format|\2/p")
+check "defaults are in the help" grep -q 'of the polynomial kernel, in .1,1000. (default 3)' <(capball help ball)
+check "defaults are in the manual" grep -q 'number of neighbours (default 10)' <(capball man)
+check "defaults are in the completion" grep -q 'number of neighbours (default 10)' <(capball completion zsh)
 if command -v zsh >/dev/null; then check "the zsh completion is zsh" zsh -n <(capball completion zsh); fi
 if command -v fish >/dev/null; then check "the fish completion is fish" fish -n <(capball completion fish); fi
 

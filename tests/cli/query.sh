@@ -144,7 +144,7 @@ refuses "no question" 2 'exactly one of --radius, --knn and --point' capball que
 refuses "two questions" 2 'exactly one of' capball query -m map.json q.csv --point --radius 1 -o no.csv
 refuses "a radius that f32 loses" 1 'radius 1e-06 is lost for query 0: rounding to f32 is .* times as large; use --dtype f64' capball query -m map.json q.csv --radius 1e-6 -o no.csv -q
 refuses "a radius that f64 loses" 1 'rounding to f64 is .*; fit a map with a smaller --scale' capball query -m map.json q.csv --radius 1e-12 --dtype f64 -o no.npy
-refuses "a radius of 0" 2 '--radius must be a number > 0, got 0' capball query -m map.json q.csv --radius 0 -o no.csv
+refuses "a radius of 0" 2 '--radius must be a number > 0, got "0"' capball query -m map.json q.csv --radius 0 -o no.csv
 refuses "neighbours of nothing" 2 '--knn and --base go together' capball query -m map.json q.csv --knn 3 -o no.csv
 refuses "thresholds of points" 2 '--thresholds are those of --radius' capball query -m map.json q.csv --point --thresholds b.csv -o no.csv
 refuses "whole numbers as caps" 2 'which u8 cannot hold' capball query -m map.json q.csv --point -o no.u8bin

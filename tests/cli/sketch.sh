@@ -58,8 +58,8 @@ touch -d '2 seconds ago' -- *
 touch -d '1 second ago' stamp
 refuses "no second word" 2 'sketch has several commands, name one of them: train, encode, search' capball sketch
 refuses "another second word" 2 'sketch has no command "tarin", name one of these' capball sketch tarin points.csv
-refuses "bits that are no bytes" 2 '--bits must be a multiple of 8, at most 65536, got 12' capball sketch train points.csv --variant embedded -o x.json --bits 12
-refuses "a tolerance of 1" 2 '--tolerance must be in \[0,1\), got 1' capball sketch train points.csv --variant embedded -o x.json --tolerance 1
+refuses "bits that are no bytes" 2 '--bits must be a multiple of 8, got 12' capball sketch train points.csv --variant embedded -o x.json --bits 12
+refuses "a tolerance of 1" 2 '--tolerance must be a number in \[0,1\), got "1"' capball sketch train points.csv --variant embedded -o x.json --tolerance 1
 refuses "a batch that tells nothing" 1 'points.csv: a batch must have at least 64 rows, got 1' capball sketch train points.csv --variant embedded -o x.json --batch 1
 refuses "a map and a scale" 2 'exclude each other' capball sketch train points.csv --variant embedded -o x.json --map map.json --scale 1
 refuses "a norm from a pipe" 2 'a pipe can be read once' capball sketch train - --format csv --variant embedded -o x.json

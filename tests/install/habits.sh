@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# For editors, IDEs and CI: ctest runs the programs that `make check` runs, and the
+# For editors, IDEs and CI: ctest knows every test program, and the
 # presets of CMake are the builds of the Makefile. TAP.
 . "$(dirname "$0")/../support/tap.sh"
 cd "$root" || exit 1
 
 same_programs() {
   diff <(for room in src/*/; do printf '%s\n' "tests/${room#src/}"*.c; done | sed 's|.*/||; s|\.c$||' | sort) \
-    <(ctest --test-dir "$BUILD" -N | sed -n 's/^ *Test *#[0-9]*: //p' | sort)
+    <(ctest --test-dir "$BUILD" -N | sed -n 's|^ *Test *#[0-9]*: tests/||p' | sort)
 }
-runs_one() { ctest --test-dir "$BUILD" -R '^t7_hemisphere$' | grep -q '100% tests passed, 0 tests failed out of 1'; }
+runs_one() { ctest --test-dir "$BUILD" -R '^tests/t7_hemisphere$' | grep -q '100% tests passed, 0 tests failed out of 1'; }
 
 # Every variable of a preset is one of the Makefile's, and the other way round.
 same_build() { # preset
@@ -18,7 +18,7 @@ same_build() { # preset
 
 has_tests() { ctest --test-dir "$BUILD" -N | grep -q '^Total Tests: [1-9]'; }
 if ctest --help | grep -q -- --test-dir && has_tests; then
-  check "ctest lists the programs of make check" same_programs
+  check "ctest lists every test program" same_programs
   check "ctest runs one" runs_one
 else
   skip "ctest" "it is older than 3.20, or this build has no tests"

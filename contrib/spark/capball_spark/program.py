@@ -21,8 +21,6 @@ from capball import Sketch as SketchFile
 from capball.spark import KNN, BallDetector, BallDetectorModel, Sketch, SketchModel, SphereEmbedding, SphereEmbeddingModel
 from capball.spark.embedding import statistics
 
-GOALS = ("mean", "median", "hemisphere", "spread", "recall")
-
 
 def _say(verb: str, text: str) -> None:
     print(f"capball-spark {verb}: {_core.printable(text)}", file=sys.stderr)
@@ -116,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     def goals(made: argparse.ArgumentParser, sample: int) -> None:
-        made.add_argument("--goal", default="mean", choices=GOALS)
+        made.add_argument("--goal", default="mean", choices=_core.GOALS)
         made.add_argument("--scale", type=float, help="the scale itself")
         made.add_argument("--sample", type=int, default=sample)
         made.add_argument("--seed", type=int, default=0)
@@ -134,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     knn = verb("knn", _knn, "nearest rows of DATA for each query, or with --radius all pairs within it", "Parquet")
     knn.add_argument("queries", help="Parquet of queries, with the same columns")
     knn.add_argument("-k", "--neighbours", type=int, default=10)
-    knn.add_argument("--metric", default="l2", choices=("l2", "ip", "cosine"))
+    knn.add_argument("--metric", default="l2", choices=_core.METRICS)
     knn.add_argument("--radius", type=float)
     knn.add_argument("--sketch", help="sketch file: candidates by codes, put in order by exact distances")
     knn.add_argument("--candidates", type=int, default=100)

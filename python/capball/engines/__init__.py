@@ -37,7 +37,6 @@ _log = logging.getLogger("capball")
 _TRIED = (("none", "l2", 1.0), ("none", "cosine", 1.0), ("normalize", "cosine", 1.0), ("lift-ip", "ip", 1.0),
           ("lift-cosine", "cosine", 1.0), ("sphere", "cosine", 1.0), ("sphere", "cosine", 2.0), ("sphere", "cosine", 4.0))
 _METRIC = {"lift-ip": "ip", "none": "l2", "center": "l2", "ip-l2": "l2"}
-_TRANSFORMS = ("auto", "sphere", "lift-ip", "lift-cosine", "normalize", "none", "center", "ip-cosine", "ip-l2")
 _FORMAT = 2  # of a saved index; 1 had neither held rows nor their range
 _CERTIFICATE = {False: "none", True: "rows", "engine": "engine"}
 
@@ -114,8 +113,9 @@ class Euclidean:
     def __init__(self, engine: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
                  scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
                  metric: str | None = None, refit: bool = True, **settings: Any) -> None:
-        if transform not in _TRANSFORMS:
-            raise ValueError(f"transform must be one of {', '.join(_TRANSFORMS)}, got {transform!r}")
+        known = ("auto", "sphere", *_core.TRANSFORMS)
+        if transform not in known:
+            raise ValueError(f"transform must be one of {', '.join(known)}, got {transform!r}")
         self.engine: Engine = adapters.engine(engine, **settings)
         self._made = (engine if isinstance(engine, str) else None, settings)
         self.transform = "sphere" if map is not None and transform == "auto" else transform
