@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _arrays, _core
-from ._core import Search, Statistics, Transform
+from ._core import Statistics, Transform
 from ._errors import (
     CapballError,
     DtypeError,
@@ -31,7 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
-from ._hits import Neighbors, Within
+from ._hits import Neighbors, Search, Within
 from ._index import Index
 from ._linear import ball_of
 from ._map import SphereMap
@@ -64,24 +64,6 @@ def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = Tru
                              threads, told)
 
 
-class Rescored(NamedTuple):
-    """The nearest candidates of every query, nearest first, and what would prove them.
-
-    needed  0 where no row the engine left out can be nearer; else how many candidates would prove it, as far as that
-            was counted, and otherwise the number of all rows
-    """
-
-    distances: np.ndarray
-    ids: np.ndarray
-    needed: np.ndarray
-
-    @property
-    def proven(self) -> np.ndarray:
-        """Which answers are exact for certain, if the embedded rows are those of the map: an array has no seal that
-        would tell. Rows count as rounded to the coarsest of float64, float32 and float16 that one of them looks like."""
-        return self.needed == 0
-
-
 def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = None, threads: int | None = None,
         progress: Progress | bool | None = None) -> Neighbors:
     """The k nearest rows of the base for every query, as a plain loop in double would find them.
@@ -104,7 +86,7 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius).
 
     >>> import capball
-    >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5).of(0)
+    >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5)[0]
     Neighbors(distances=array([1., 1.]), ids=array([0, 1]))
     """
     if np.ndim(queries) == 1:
@@ -113,7 +95,7 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     with bar("range", progress) as told:
         search = Search(queries, metric=metric, limits=limits)
         search.feed(base, threads=threads, progress=told)
-        return Within(*search.result())
+        return search.result()
 
 
 def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, standardize: bool = False,
@@ -218,8 +200,12 @@ def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | N
 
 def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, *, radius: float = 0.0,
             scores: Any = None, scored: str = "ip", score_error: float | None = None, certificates: bool = False,
-            out: Any = None, threads: int | None = None, progress: Progress | bool | None = None) -> Rescored:
+            out: Any = None, threads: int | None = None, progress: Progress | bool | None = None) -> Neighbors:
     """The k nearest of an engine's candidates, and whether any row it left out could be nearer.
+
+    proven  which answers are exact for certain, if the embedded rows are those of the map: an array has no seal that would
+            tell. Rows count as rounded to the coarsest of float64, float32 and float16 that one of them looks like
+    needed  how many candidates would prove them
 
     |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0), from the embedded rows y; or from the engine's own scores. All
     roundings are counted; the engine is believed that no other row has a higher score.
@@ -245,12 +231,12 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
         (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), ids,
                                                   embedded, k, radius, scores, scored, score_error, certificates,
                                                   threads, told, out)
-    return Rescored(distances, near, needed)
+    return Neighbors(distances, near, proven=needed == 0, needed=needed)
 
 
 __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
-    "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
+    "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

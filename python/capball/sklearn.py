@@ -478,7 +478,7 @@ class Neighbors(BaseEstimator):
         count = len(found.lims) - 1
         distances, ids = np.empty(count, object), np.empty(count, object)
         for i in range(count):
-            distances[i], ids[i] = found.of(i)
+            distances[i], ids[i] = found[i]
         return (distances, ids) if return_distance else ids
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:

@@ -276,6 +276,7 @@ static PyMethodDef search_methods[] = {
 static face_kind search_kind = {
     .name = "Search",
     .doc = "exact search of a base that comes in blocks",
+    .base = true,
     .make = search_new,
     .free_held = free_search,
     .methods = search_methods,

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 import capball
+from capball import Neighbors, Within
 
 _TILE = 128  # rows that a program multiplies at a time; the base is padded to whole ones
 _BLOCK_ROWS = 1 << 20  # of codes that are searched at once: the groups of one query fit a program
@@ -26,21 +27,6 @@ _RANKED = 4096  # rows of a query that are put in order by counting; more are so
 _CLIPPED = 0.001  # of the rows may have numbers outside the codes' range
 _NO_ID = torch.iinfo(torch.int64).max
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.uint8, torch.int8)
-
-
-class Neighbors(NamedTuple):
-    """The nearest rows of every query, nearest first; of equal ones the lower id."""
-
-    distances: Tensor
-    ids: Tensor
-
-
-class Within(capball.Within):
-    """The rows within a limit: within[i] has .ids and .distances of query i; those of all queries are in three tensors, query
-    i's in ids[lims[i]:lims[i+1]], nearest first."""
-
-    __slots__ = ()
-    _entry = Neighbors
 
 
 # ---- by the C library ----
