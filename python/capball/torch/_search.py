@@ -5,6 +5,7 @@ On a CUDA device by codes (contrib/gpu/kernels/_codes.py), elsewhere by the C li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,6 +49,11 @@ def _has_kernels(device: torch.device) -> bool:
     return device.type == "cuda" and all(find_spec(name) is not None for name in ("triton", "capball.torch._codes"))
 
 
+def _codes() -> Any:
+    """The search by codes, imported when a base on a CUDA device comes."""
+    return import_module("capball.torch._codes")
+
+
 def _rows_of(rows: Tensor) -> Tensor:
     if not isinstance(rows, Tensor):
         raise TypeError(f"wanted a tensor, got {type(rows).__name__}: capball.knn and capball.Index take arrays")
@@ -73,17 +79,14 @@ class Index:
         self.device = torch.device(device) if device is not None else base.device
         self._blocks: list[Any] | None = None
         self._in_c = not _has_kernels(self.device) or base.dtype not in _TYPES or len(self.base) == 0 or self.base.shape[1] > 8192
-        if self._in_c:
-            return
-        from . import _codes
-        self._codes = _codes
-        if self.base.device == self.device:
+        if not self._in_c and self.base.device == self.device:
             self._prepare()
 
     def _prepare(self) -> None:
+        codes = _codes()
         try:
-            self._blocks = list(self._codes.blocks_of(self.base, self.device))
-        except self._codes.OutOfRange:
+            self._blocks = list(codes.blocks_of(self.base, self.device))
+        except codes.OutOfRange:
             self._in_c = True
 
     def _by_codes(self, queries: Tensor, k: int, limits: Tensor | None) -> Any:
@@ -93,10 +96,11 @@ class Index:
             return None
         if limits is not None and not bool((limits >= 0).all()):
             return None
+        codes = _codes()
         try:
-            blocks = self._codes.blocks_of(self.base, self.device) if self._blocks is None else self._blocks
-            return self._codes.search(blocks, queries, k, limits)
-        except self._codes.OutOfRange:
+            blocks = codes.blocks_of(self.base, self.device) if self._blocks is None else self._blocks
+            return codes.search(blocks, queries, k, limits)
+        except codes.OutOfRange:
             return None
 
     def knn(self, queries: Tensor, k: int = 10) -> Neighbors:
@@ -114,7 +118,7 @@ class Index:
         found = self._by_codes(queries, 0, limits)
         if found is None:
             return _range_in_c(self.base, queries, limits)
-        there = found.ids != self._codes.NO_ID
+        there = found.ids != _codes().NO_ID
         lims = torch.cat([there.new_zeros(1, dtype=torch.int64), there.sum(1).cumsum(0)])
         return Within(lims, found.ids[there], found.values[there])
 
