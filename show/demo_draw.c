@@ -60,7 +60,7 @@ static void draw_plane(const scene *at, FILE *to) {
 }
 
 /* Seen from far away, a little from above: two coordinates on the paper and one towards the eye. */
-static void look(const double *y, double *paper) {
+static void project(const double *y, double *paper) {
   static const double turn = 0.62, lift = 0.52;
   double right = -y[0] * sin(turn) + y[1] * cos(turn), front = y[0] * cos(turn) + y[1] * sin(turn);
   paper[0] = SIDE / 2.0 + 0.46 * SIDE * right;
@@ -83,7 +83,7 @@ static void draw_circle(const double *axis, double height, double radius, const 
       double angle = 2 * acos(-1) * (double)i / STEPS, y[3], paper[3];
       for (size_t k = 0; k < 3; k++)
         y[k] = height * axis[k] + radius * (cos(angle) * a[k] + sin(angle) * b[k]);
-      look(y, paper);
+      project(y, paper);
       bool wanted = (paper[2] < 0) == (hidden == 1);
       if (wanted) fprintf(to, "%c%.1f %.1f", drawing ? 'L' : 'M', paper[0], paper[1]);
       drawing = wanted;
@@ -109,16 +109,16 @@ static void draw_sphere(const scene *at, FILE *to) {
   draw_graticule(to);
   draw_circle(at->p, at->cap.b, at->cap.sigma, "inside", to);
   for (size_t i = 0; i < POINTS; i++) {
-    look(at->y + 3 * i, paper);
+    project(at->y + 3 * i, paper);
     fprintf(to, "<circle class=\"%s%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
             at->score[i] >= 0 ? "in" : "out", paper[2] < 0 ? " far" : "", paper[0], paper[1]);
   }
-  look(at->p, paper);
+  project(at->p, paper);
   fprintf(
       to,
       "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &#8805; b</text>\n",
       paper[0] - 4, paper[1] + 5);
-  look((const double[3]){0, 0, 1}, paper);
+  project((const double[3]){0, 0, 1}, paper);
   fprintf(to,
           "<circle class=\"pole\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/><text class=\"note\" x=\"%.1f\" "
           "y=\"%.1f\">e = S(0)</text>\n",

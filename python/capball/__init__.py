@@ -59,9 +59,9 @@ def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = Tru
     >>> capball.fit(np.array([[1.0, 0.0], [-1.0, 0.0]]))
     SphereMap(d=2, s=1, center=..)
     """
-    with bar("fit", progress) as told:
+    with bar("fit", progress) as callback:
         return SphereMap.fit(x, s, goal, center, pole, whiten, ridge, target, k, sample, seed, spherical, skip_bad,
-                             threads, told)
+                             threads, callback)
 
 
 def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = None, threads: int | None = None,
@@ -77,8 +77,8 @@ def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = 
     """
     if isinstance(k, int) and k < 1:
         raise InvalidValue(f"k must be at least 1, got {k}")
-    with bar("knn", progress) as told:
-        return Neighbors(*_core.knn(base, queries, k, metric, threads, told, out))
+    with bar("knn", progress) as callback:
+        return Neighbors(*_core.knn(base, queries, k, metric, threads, callback, out))
 
 
 def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, threads: int | None = None,
@@ -92,9 +92,9 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     if np.ndim(queries) == 1:
         queries = np.reshape(queries, (1, -1))
     limits = _arrays.limits(radius, len(queries))
-    with bar("range", progress) as told:
+    with bar("range", progress) as callback:
         search = Search(queries, metric=metric, limits=limits)
-        search.feed(base, threads=threads, progress=told)
+        search.feed(base, threads=threads, progress=callback)
         return search.result()
 
 
@@ -102,10 +102,10 @@ def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: fl
                    columns: Any = None, balls: int = 1, seed: int = 0, contamination: float | None = None,
                    threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """The smallest ball around rows: min_c max_i |x_i-c|, with a proof of how small it is."""
-    with bar("ball", progress) as told:
+    with bar("ball", progress) as callback:
         return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, standardize=standardize,
                              columns=names_of(x) if columns is None else columns, balls=balls, seed=seed,
-                             contamination=contamination, threads=threads, progress=told)
+                             contamination=contamination, threads=threads, progress=callback)
 
 
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
@@ -127,9 +127,9 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     >>> round(model.radius, 5)
     3.04503
     """
-    with bar("svdd", progress) as told:
+    with bar("svdd", progress) as callback:
         return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, standardize,
-                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, told)
+                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, callback)
 
 
 def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,
@@ -143,8 +143,8 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
     3.0
     """
     scales = None if s is None else np.atleast_1d(np.asarray(s, np.float64))
-    with bar("abid", progress) as told:
-        values = _core.abid(x, scales, center, distinct, threads, told)
+    with bar("abid", progress) as callback:
+        values = _core.abid(x, scales, center, distinct, threads, callback)
     return values if np.ndim(s) else values[0]
 
 
@@ -168,8 +168,8 @@ def cosines(x: Any, s: float | None = None, *, sample: int = 500, seed: int = 0,
     >>> found.before.round(6), found.after.round(6)
     (array([-0.5, -0.5, -0.5]), array([-0.5, -0.5, -0.5]))
     """
-    with bar("cosines", progress) as told:
-        return Cosines(*_core.cosines(x, s, sample, seed, skip_bad, threads, told))
+    with bar("cosines", progress) as callback:
+        return Cosines(*_core.cosines(x, s, sample, seed, skip_bad, threads, callback))
 
 
 def usual_radius(map: SphereMap, queries: Any, base: Any, k: int = 10, *, threads: int | None = None) -> float:
@@ -227,10 +227,10 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     >>> found.ids, found.proven
     (array([[0]]), array([ True]))
     """
-    with bar("rescore", progress) as told:
+    with bar("rescore", progress) as callback:
         (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), ids,
                                                   embedded, k, radius, scores, scored, score_error, certificates,
-                                                  threads, told, out)
+                                                  threads, callback, out)
     return Neighbors(distances, near, proven=needed == 0, needed=needed)
 
 

@@ -162,8 +162,8 @@ class Index(_core.Index):
     @contextmanager
     def _at_work(self, what: str, progress: Any) -> Iterator[Any]:
         self._check()
-        with bar(what, progress) as told:
-            yield _guarded(self, told)
+        with bar(what, progress) as callback:
+            yield _guarded(self, callback)
 
     def _rows(self, rows: Any) -> np.ndarray:
         array = _arrays.rows(rows, "rows")
@@ -179,21 +179,21 @@ class Index(_core.Index):
         array = self._rows(rows)
         if ids is None and facts["next_id"] + (len(array) if array.ndim > 1 else 1) > 2**63:
             raise ValueError(f"no ids are left after {facts['next_id'] - 1}: pass ids")
-        with self._at_work("add", progress) as told, self._lending:
-            super().add(array, None if ids is None else _ids(ids), threads, told)
+        with self._at_work("add", progress) as callback, self._lending:
+            super().add(array, None if ids is None else _ids(ids), threads, callback)
             self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         array = self._rows(rows)
-        with self._at_work("replace", progress) as told, self._lending:
-            super().replace(array, _ids(ids), threads, told)
+        with self._at_work("replace", progress) as callback, self._lending:
+            super().replace(array, _ids(ids), threads, callback)
             self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
-        with self._at_work("compact", progress) as told, self._lending:
-            super().compact(threads, told)
+        with self._at_work("compact", progress) as callback, self._lending:
+            super().compact(threads, callback)
             if self._lent is not None:
                 self._lent.clear()
 
@@ -218,8 +218,8 @@ class Index(_core.Index):
         if filter is None and progress is None:
             self._check()
             return Neighbors(*super().search(queries, k, None, None, None, None, threads, None, out))
-        with self._at_work("search", progress) as told:
-            return Neighbors(*super().search(queries, k, **_filter(self, filter), threads=threads, progress=told, out=out))
+        with self._at_work("search", progress) as callback:
+            return Neighbors(*super().search(queries, k, **_filter(self, filter), threads=threads, progress=callback, out=out))
 
     def range_search(self, queries: Any, radius: Any, *, filter: Any = None, threads: int | None = None,
                      progress: Any = None) -> Within:
@@ -230,9 +230,9 @@ class Index(_core.Index):
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
         limits = _arrays.limits(radius, len(queries))
-        with self._at_work("range_search", progress) as told:
+        with self._at_work("range_search", progress) as callback:
             return Within(*super().range(queries, limits, **_filter(self, filter), threads=threads,
-                                         progress=told))
+                                         progress=callback))
 
     range = range_search  # type: ignore[assignment]
 
@@ -279,8 +279,8 @@ class Index(_core.Index):
 
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
-        with self._at_work("check", progress) as told:
-            super().check(None, told)
+        with self._at_work("check", progress) as callback:
+            super().check(None, callback)
 
     def __len__(self) -> int:
         return int(self.describe()["rows"])
