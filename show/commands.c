@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show/growing_text.h"
+#include "show/put_text.h"
 #include "src/base/json_text.h"
 #include "src/base/printable.h"
 
