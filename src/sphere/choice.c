@@ -38,11 +38,7 @@ struct cpb_choice {
 
 void cpb_choice_free(cpb_choice *choice) { free(choice); }
 
-double cpb_choice_scale(const cpb_choice *choice) { return choice->facts.s; }
-
-void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
-  cpb_sized_give(facts, choice == NULL ? NULL : &choice->facts, sizeof choice->facts);
-}
+const cpb_choice_facts *cpb_choice_facts_of(const cpb_choice *choice) { return &choice->facts; }
 
 /* ---- ABID ---- */
 

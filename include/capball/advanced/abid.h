@@ -47,6 +47,16 @@ typedef struct cpb_abid_scales {
 CPB_CALL cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs,
                                       cpb_abid_scales scales, const cpb_exec *exec, cpb_error *error);
 
+/** One point of a curve as a function of s. */
+typedef struct cpb_curve_point {
+  double s, value;
+} cpb_curve_point;
+
+/** One maximum of a curve. */
+typedef struct cpb_abid_maximum {
+  double s, abid;
+} cpb_abid_maximum;
+
 /** ABID of S(x - center) as a function of s, with a cost of evaluation independent of n and d. */
 typedef struct cpb_abid_curve cpb_abid_curve;
 
