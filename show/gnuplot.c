@@ -13,7 +13,7 @@
 
 #include "put_text.h"
 #include "page.h"
-#include "src/base/printable.h"
+#include "src/base/utf8.h"
 #include "strange.h"
 
 enum { SCRIPT, PICTURE, WORDS, FILES, PATH_ROOM = 4096 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "src/base/printable.h"
+#include "src/base/utf8.h"
 
 void *show_alloc(size_t count, size_t size) {
   void *memory = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);

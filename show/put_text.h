@@ -9,7 +9,7 @@
 /* calloc that ends the program with a sentence: the command line has no better answer. */
 void *show_alloc(size_t count, size_t size);
 
-/* What is not printable is shown as \xNN (src/base/printable.h). Returns the number of characters shown; to NULL: only that. */
+/* What is not printable is shown as \xNN (src/base/utf8.h). Returns the number of characters shown; to NULL: only that. */
 int show_put_text(FILE *to, const char *text);
 
 /* The same for HTML, with what it would read as its own written out. */
