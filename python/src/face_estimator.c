@@ -1,6 +1,5 @@
 /* T14: codes of a principal sketch, prepared for search by estimates. */
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/estimator.h>
 
 /* The estimator uses the sketch, which must exist as long. */

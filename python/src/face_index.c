@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "face_hits.h"
+#include "face.h"
 #include <capball/advanced/index.h>
 
 static void free_index(void *held) { cpb_index_free(held); }

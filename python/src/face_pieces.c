@@ -2,8 +2,7 @@
  * what becomes of gathered statistics. */
 #include <string.h>
 
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/estimator.h>
 #include <capball/advanced/fitting.h>
 #include <capball/advanced/rounds.h>

@@ -1,8 +1,7 @@
 /* T13: exact search, re-ranking. Ids are int64, distances double. */
 #include <string.h>
 
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/candidates.h>
 #include <capball/advanced/feed.h>
 
