@@ -2,6 +2,7 @@
 #ifndef CLI_CHOICE_JSON_H
 #define CLI_CHOICE_JSON_H
 
+#include "capball/advanced/abid.h"
 #include "json_print.h"
 
 /* CLI_USAGE after a message if --target is invalid, or no goal uses it. */

@@ -8,7 +8,6 @@
 #include "capball/capball.h"
 #include "options.h"
 #include "progress.h"
-#include "show/alloc.h"
 #include "show/put_text.h"
 
 /* Exit codes. An interrupted job ends with 128 + the number of the signal. */

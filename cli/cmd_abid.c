@@ -31,8 +31,6 @@ static cpb_status measure(const cpb_statistics_result *facts, const cpb_exec *ex
     status = cpb_abid_original(facts->sample, facts->mean, CPB_PAIRS_DISTINCT, &f->distinct, exec, error);
   if (status != CPB_OK) return status;
   status = cpb_abid_curve_new(facts->sample, facts->mean, 0, &f->curve, exec, error);
-  if (status == CPB_EINVAL) /* norms too far apart for interpolation */
-    status = cpb_abid_curve_new(facts->sample, facts->mean, 256, &f->curve, exec, error);
   if (status != CPB_OK) return status;
   f->rows = facts->sample.rows;
   f->of = facts->rows;

@@ -8,8 +8,7 @@
 #include "data_file.h"
 #include "json_print.h"
 #include "plot.h"
-#include "show/ball_plot.h"
-#include "show/score_plot.h"
+#include "show/gnuplot.h"
 #include "show/strange.h"
 
 static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL_LINEAR; }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "capball/advanced/flow.h"
-#include "show/growing_text.h"
+#include "show/put_text.h"
 #include "search_job.h"
 
 typedef struct lines {

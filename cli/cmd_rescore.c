@@ -7,7 +7,7 @@
 #include "capball/advanced/candidates.h"
 #include "format_names.h"
 #include "data_file.h"
-#include "show/growing_text.h"
+#include "show/put_text.h"
 #include "json_print.h"
 #include "output.h"
 #include "search_job.h"

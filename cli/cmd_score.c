@@ -10,9 +10,9 @@
 #include "output.h"
 #include "plot.h"
 #include "recommend_commands.h"
-#include "show/growing_text.h"
+#include "show/put_text.h"
 #include "show/score_page.h"
-#include "show/score_plot.h"
+#include "show/gnuplot.h"
 
 typedef struct scoring {
   const cli_job *job;

@@ -7,8 +7,7 @@
 #include "json_print.h"
 #include "output.h"
 #include "recommend_commands.h"
-#include "show/engine_page.h"
-#include "show/engine_text.h"
+#include "show/engine_report.h"
 #ifdef CLI_HNSW
 #include "contrib/engines/hnsw_engine.h"
 #endif

@@ -2,6 +2,7 @@
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
+#include "capball/advanced/abid.h"
 #include "cli.h"
 
 /* CLI_USAGE if the extension is not that of a picture. */

@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "recommend_commands.h"
-#include "show/growing_text.h"
+#include "show/put_text.h"
 
 #include <stdlib.h>
 #include <string.h>

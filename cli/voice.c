@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-static void speak(const cli_job *job, const char *format, va_list arguments) {
+static void print_message(const cli_job *job, const char *format, va_list arguments) {
   char sentence[4096];
   vsnprintf(sentence, sizeof sentence, format, arguments);
   if (job->bar != NULL) cli_bar_clear(job->bar);
@@ -18,7 +18,7 @@ static void speak(const cli_job *job, const char *format, va_list arguments) {
 int cli_fail(const cli_job *job, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  if (cli_interrupted() == 0) speak(job, format, arguments);
+  if (cli_interrupted() == 0) print_message(job, format, arguments);
   va_end(arguments);
   return CLI_FAILED;
 }
@@ -26,7 +26,7 @@ int cli_fail(const cli_job *job, const char *format, ...) {
 int cli_misuse(const cli_job *job, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  speak(job, format, arguments);
+  print_message(job, format, arguments);
   va_end(arguments);
   fprintf(stderr, "try: capball help%s%s\n", job->command != NULL ? " " : "",
           job->command != NULL ? job->command->verb : "");
@@ -37,7 +37,7 @@ void cli_say(const cli_job *job, const char *format, ...) {
   if (job->options.quiet) return;
   va_list arguments;
   va_start(arguments, format);
-  speak(job, format, arguments);
+  print_message(job, format, arguments);
   va_end(arguments);
 }
 

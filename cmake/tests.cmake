@@ -91,7 +91,7 @@ endforeach()
 
 # search_recall writes a page with the wording of the command.
 target_sources(search_recall PRIVATE
-  ${PROJECT_SOURCE_DIR}/show/recommend_text.c ${PROJECT_SOURCE_DIR}/show/growing_text.c)
+  ${PROJECT_SOURCE_DIR}/show/recommend_text.c ${PROJECT_SOURCE_DIR}/show/put_text.c)
 target_include_directories(search_recall PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(search_recall PRIVATE _GNU_SOURCE)
 

@@ -20,7 +20,7 @@ enum { FORMATS = sizeof formats / sizeof *formats, PIPE_ROOM = 60000, WIDE = 1 <
 
 /* Reads the rows from end to end, so that the sanitizer checks every view; in long rows not every byte. */
 static volatile unsigned char seen;
-static void look_at(cpb_view block) {
+static void read_all(cpb_view block) {
   size_t element = cpb_dtype_size(block.dtype), bytes = block.cols * element, step = 1 + bytes / 4096;
   for (size_t i = 0; i < block.rows; i++) {
     const unsigned char *row = (const unsigned char *)block.data + i * block.stride * element;
@@ -34,7 +34,7 @@ static uint64_t read_in_order(cpb_reader *reader, size_t max_rows, cpb_status *s
   cpb_error error;
   cpb_view block;
   while ((*status = cpb_reader_next(reader, max_rows, &block, &error)) == CPB_OK && block.rows != 0) {
-    look_at(block);
+    read_all(block);
     rows += block.rows;
   }
   return rows;
@@ -46,7 +46,7 @@ static void read_at(const cpb_reader *reader, uint64_t rows) {
   for (uint64_t first = 0; first + count <= rows && count != 0 && buffer != NULL; first += count) {
     cpb_view block;
     cpb_error error;
-    if (cpb_reader_at(reader, first, count, buffer, &block, &error) == CPB_OK) look_at(block);
+    if (cpb_reader_at(reader, first, count, buffer, &block, &error) == CPB_OK) read_all(block);
   }
   free(buffer);
 }

@@ -42,9 +42,19 @@ fuzz_state)
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi
   done
   ;;
-fuzz_map_json)
+fuzz_json)
   for file in "$golden"/*.json; do
     if [ -f "$file" ]; then cp "$file" "$corpus"; fi
   done
+  ;;
+fuzz_number)
+  i=0
+  for text in 1.5e-3 -0.00010 1e5 nan -inf 0x1p3 .1e400 123456789012345678901234567890 4.9406564584124654e-324 \
+    1.7976931348623158e308 9007199254740993; do
+    printf '\020\000\002%s' "$text" >"$corpus/$i"
+    i=$((i + 1))
+  done
+  printf '\001\000\002 .12 ' >"$corpus/zeros"
+  printf ' \020 \t\r' >"$corpus/blanks"
   ;;
 esac

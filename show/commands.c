@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show/growing_text.h"
+#include "show/put_text.h"
 #include "src/base/json_text.h"
-#include "src/base/printable.h"
+#include "src/base/utf8.h"
 
 /* What is not printable, and what is not UTF-8, as octal numbers for printf, which every shell has. */
 static void put_by_printf(FILE *to, const char *word) {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "alloc.h"
+#include "put_text.h"
 #include "capball/capball.h"
 
 enum { DEMO_QUERIES = 10 };

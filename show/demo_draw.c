@@ -1,8 +1,10 @@
 /* Pictures of the demonstration, drawn straight into SVG. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "demo.h"
+#include "gnuplot.h"
 
 enum { POINTS = 420, STEPS = 120, SIDE = 420, WIDE = 480, HIGH = 340 };
 
@@ -60,7 +62,7 @@ static void draw_plane(const scene *at, FILE *to) {
 }
 
 /* Seen from far away, a little from above: two coordinates on the paper and one towards the eye. */
-static void look(const double *y, double *paper) {
+static void project(const double *y, double *paper) {
   static const double turn = 0.62, lift = 0.52;
   double right = -y[0] * sin(turn) + y[1] * cos(turn), front = y[0] * cos(turn) + y[1] * sin(turn);
   paper[0] = SIDE / 2.0 + 0.46 * SIDE * right;
@@ -83,7 +85,7 @@ static void draw_circle(const double *axis, double height, double radius, const 
       double angle = 2 * acos(-1) * (double)i / STEPS, y[3], paper[3];
       for (size_t k = 0; k < 3; k++)
         y[k] = height * axis[k] + radius * (cos(angle) * a[k] + sin(angle) * b[k]);
-      look(y, paper);
+      project(y, paper);
       bool wanted = (paper[2] < 0) == (hidden == 1);
       if (wanted) fprintf(to, "%c%.1f %.1f", drawing ? 'L' : 'M', paper[0], paper[1]);
       drawing = wanted;
@@ -109,16 +111,16 @@ static void draw_sphere(const scene *at, FILE *to) {
   draw_graticule(to);
   draw_circle(at->p, at->cap.b, at->cap.sigma, "inside", to);
   for (size_t i = 0; i < POINTS; i++) {
-    look(at->y + 3 * i, paper);
+    project(at->y + 3 * i, paper);
     fprintf(to, "<circle class=\"%s%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"/>\n",
             at->score[i] >= 0 ? "in" : "out", paper[2] < 0 ? " far" : "", paper[0], paper[1]);
   }
-  look(at->p, paper);
+  project(at->p, paper);
   fprintf(
       to,
       "<text x=\"%.1f\" y=\"%.1f\">p</text><text x=\"12\" y=\"24\">&#10216;p,y&#10217; &#8805; b</text>\n",
       paper[0] - 4, paper[1] + 5);
-  look((const double[3]){0, 0, 1}, paper);
+  project((const double[3]){0, 0, 1}, paper);
   fprintf(to,
           "<circle class=\"pole\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/><text class=\"note\" x=\"%.1f\" "
           "y=\"%.1f\">e = S(0)</text>\n",
@@ -217,4 +219,45 @@ void demo_draw_scores(const demo *d, FILE *to) {
   draw_panel(d, &left, to);
   draw_panel(d, &right, to);
   fputs("</div>\n", to);
+}
+
+/* One more picture where gnuplot is installed; the page is complete without it. */
+enum { PLOT_WIDE = 960, PLOT_HIGH = 420 };
+
+/* Score minus threshold against distance, for all queries, each row in its own colour. */
+static void write_script(const void *arg, FILE *to) {
+  const demo *d = arg;
+  const double reach = 60;
+  fprintf(to,
+          "set terminal svg size %d,%d dynamic font 'sans-serif,13' background '#ffffff'\n"
+          "set xlabel 'distance to the query'\nset ylabel '<p,y> - b'\nset grid lc rgb '#e5e5e5'\nunset key\n"
+          "set xrange [0:%g]\nset arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lc rgb '#d9480f'\n"
+          "set arrow from 0, 0 to %g, 0 nohead dt 2 lc rgb '#d9480f'\nset label 'r' at %g, graph 0.95\n"
+          "plot '-' using 1:2:3 with points pt 7 ps 0.35 lc rgb variable\n",
+          PLOT_WIDE, PLOT_HIGH, reach, d->range.r, d->range.r, reach, d->range.r + 1);
+  for (size_t i = 0; i < DEMO_QUERIES; i++) {
+    demo_question question;
+    cpb_error error;
+    const float *query = demo_queries()[i].rgb;
+    if (!demo_ask(d, query, d->range.r, &question, &error)) continue;
+    for (size_t row = 0; row < d->data.count; row++) {
+      const float *rgb = d->data.colours[row].rgb;
+      double distance = demo_distance(rgb, query);
+      if (distance < reach)
+        fprintf(to, "%.3f %.6f %u\n", distance, demo_engine_score(&d->ours, question.p, row) - question.b,
+                (unsigned)rgb[0] << 16 | (unsigned)rgb[1] << 8 | (unsigned)rgb[2]);
+    }
+  }
+  fputs("e\n", to);
+}
+
+/* The <svg> element alone, without what stands before it. */
+bool demo_draw_by_gnuplot(const demo *d, FILE *to) {
+  show_picture picture;
+  bool drawn = show_gnuplot(write_script, d, "Score minus threshold against the distance to the query",
+                            &picture) == SHOW_DRAWN;
+  const char *svg = drawn ? strstr(picture.bytes, "\n<svg") : NULL;
+  if (svg != NULL) fputs(svg + 1, to);
+  free(picture.bytes);
+  return svg != NULL;
 }

@@ -3,7 +3,7 @@
 
 #include "demo.h"
 #include "page.h"
-#include "growing_text.h"
+#include "put_text.h"
 
 static void print_colour(FILE *to, const float *rgb) {
   fprintf(to, "<i style=\"background:#%02x%02x%02x\"></i>", (unsigned)rgb[0], (unsigned)rgb[1],

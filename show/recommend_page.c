@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "page.h"
-#include "growing_text.h"
+#include "put_text.h"
 
 void show_recommend_name(const cpb_recommend_row *row, char *to, size_t room) {
   if (isnan(row->scale))

@@ -2,7 +2,7 @@
 #ifndef SHOW_RECOMMEND_PAGE_H
 #define SHOW_RECOMMEND_PAGE_H
 
-#include "advice.h"
+#include "page.h"
 #include "capball/transform.h"
 
 /* "sphere s = 3.2 ball": the name of a row; in a buffer of the caller's. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "growing_text.h"
+#include "put_text.h"
 
 static const char *raw_name(cpb_metric metric) {
   if (metric == CPB_L2) return "the raw rows by L2";

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
-#include "growing_text.h"
-#include "page.h"
 #include "put_text.h"
+#include "page.h"
 
 /* ---- both ---- */
 

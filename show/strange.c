@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "alloc.h"
 #include "put_text.h"
 
 typedef struct scored {

@@ -139,8 +139,8 @@ def simulate(name, parts, width=4):
 
 def main():
     costs = Costs()
-    jobs = {"fit": costs.fit(), "ball": costs.rounds(lambda: _core.Core(COLUMNS), 4),
-            "SVDD nu=0.1": costs.rounds(lambda: _core.Tail(COLUMNS, 0.1), 12),
+    jobs = {"fit": costs.fit(), "ball": costs.rounds(lambda: _core.BallRounds(COLUMNS), 4),
+            "SVDD nu=0.1": costs.rounds(lambda: _core.SvddRounds(COLUMNS, 0.1), 12),
             "knn, 1024 queries": costs.knn(1024)}
     print(json.dumps({"rows": ROWS, "columns": COLUMNS, "workers": WORKERS, "cores": WORKERS * CORES,
                       "tasks": -(-ROWS // PER_TASK), "isa": _core.isa}))

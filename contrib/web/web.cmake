@@ -1,7 +1,7 @@
 # capball.wasm, the library for JavaScript: every module but threads, index and engines, behind the exports of contrib/web/src.
 file(GLOB CPB_WEB_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contrib/web/src/*.c)
 # Shared with the command: a recommendation in words and commands, the most unusual rows.
-list(APPEND CPB_WEB_SOURCES show/alloc.c show/commands.c show/growing_text.c
+list(APPEND CPB_WEB_SOURCES show/commands.c show/put_text.c
   show/recommend_text.c show/strange.c)
 add_executable(capball_wasm ${CPB_WEB_SOURCES} $<TARGET_OBJECTS:cpb_core> $<TARGET_OBJECTS:cpb_files> $<TARGET_OBJECTS:cpb_json>)
 set_target_properties(capball_wasm PROPERTIES OUTPUT_NAME capball SUFFIX .wasm)

@@ -131,30 +131,9 @@ typedef struct cpb_map_fit_options {
 } cpb_map_fit_options;
 CPB_API void cpb_map_fit_options_init(cpb_map_fit_options *options, size_t size);
 
-/** A chosen scale and the reasons for it; the caller frees it with cpb_choice_free. */
+/** A chosen scale and the reasons for it, for cpb_choice_to_json; the caller frees it with cpb_choice_free. */
 typedef struct cpb_choice cpb_choice;
 CPB_API void cpb_choice_free(cpb_choice *choice);
-
-/** What was chosen. Arrays are views into the choice; curves are empty for mean, median and hemisphere. */
-typedef struct cpb_choice_facts {
-  size_t size; /* sizeof(cpb_choice_facts) */
-  double s;
-  double value;               /* the goal's measure at s: a norm, ABID, recall */
-  double sample_mean_norm;    /* NaN if not needed */
-  size_t alternative_count;   /* number of goals in this library */
-  const double *alternatives; /* s of every goal, by its number; for spread and recall, those of mean, median
-                                 and hemisphere are from the sample if the norms of all rows are not known.
-                                 NaN if not known */
-  size_t abid_count;
-  const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
-  size_t maxima_count;
-  const cpb_abid_maximum *maxima; /* of ABID, highest first */
-  size_t ceiling_count;
-  const cpb_curve_point *ceiling; /* recall of exact search on embedded rows, by increasing s */
-} cpb_choice_facts;
-
-/** Fills *facts up to facts->size, which the caller has set. */
-CPB_API void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts);
 
 /** What a fit has read, and why it chose this scale. */
 typedef struct cpb_map_fit_report {

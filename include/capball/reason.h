@@ -24,7 +24,6 @@ typedef enum cpb_reason {
   CPB_WHY_NOT_DEFINITE = 1036,       /* metric G is not symmetric and positive definite */
   CPB_WHY_WHITENING_SINGULAR = 1038, /* the whitening W is not invertible */
   CPB_WHY_EXCLUSIVE = 1041,          /* options that cannot be combined */
-  CPB_WHY_NORMS_FAR_APART = 1048,    /* norms from .. to .. are too far apart to interpolate: use bins */
   CPB_WHY_NORMS_UNKNOWN = 1050,      /* goal .. needs the norms of all rows, which are not known */
   CPB_WHY_NO_SCALE = 1051,           /* the norms give no scale: all rows are at the centre */
   CPB_WHY_RECALL_NOT_REACHED = 1053, /* recall .. is not reached: .. at .. times the mean norm */

@@ -137,7 +137,7 @@ CPB_CALL cpb_status cpb_transform_save(const cpb_transform *transform, const cha
  * Each combination is one row: the fraction of the true k nearest neighbours by L2 it finds, and the number of
  * candidates that must be re-ranked to find 99 % of them. */
 
-/** What an index stores. Values are fixed. */
+/** Which engine is measured: how its index stores rows. Values are fixed. */
 typedef enum cpb_engine {
   CPB_ENGINE_FLOAT = 0,
   CPB_ENGINE_INT8 = 1,

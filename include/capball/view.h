@@ -127,15 +127,5 @@ static inline cpb_store cpb_store_from_view(cpb_view view) {
   return store;
 }
 
-/** One point of a curve as a function of s. */
-typedef struct cpb_curve_point {
-  double s, value;
-} cpb_curve_point;
-
-/** One maximum of a curve. */
-typedef struct cpb_abid_maximum {
-  double s, abid;
-} cpb_abid_maximum;
-
 CPB_END
 #endif

@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _arrays, _core
-from ._core import Search, Statistics, Transform
+from ._core import Statistics, Transform
 from ._errors import (
     CapballError,
     DtypeError,
@@ -31,7 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
-from ._hits import Neighbors, Within
+from ._hits import Neighbors, Search, Within
 from ._index import Index
 from ._linear import ball_of
 from ._map import SphereMap
@@ -59,27 +59,9 @@ def fit(x: Any, *, s: float | None = None, goal: str = "mean", center: Any = Tru
     >>> capball.fit(np.array([[1.0, 0.0], [-1.0, 0.0]]))
     SphereMap(d=2, s=1, center=..)
     """
-    with bar("fit", progress) as told:
+    with bar("fit", progress) as callback:
         return SphereMap.fit(x, s, goal, center, pole, whiten, ridge, target, k, sample, seed, spherical, skip_bad,
-                             threads, told)
-
-
-class Rescored(NamedTuple):
-    """The nearest candidates of every query, nearest first, and what would prove them.
-
-    needed  0 where no row the engine left out can be nearer; else how many candidates would prove it, as far as that
-            was counted, and otherwise the number of all rows
-    """
-
-    distances: np.ndarray
-    ids: np.ndarray
-    needed: np.ndarray
-
-    @property
-    def proven(self) -> np.ndarray:
-        """Which answers are exact for certain, if the embedded rows are those of the map: an array has no seal that
-        would tell. Rows count as rounded to the coarsest of float64, float32 and float16 that one of them looks like."""
-        return self.needed == 0
+                             threads, callback)
 
 
 def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = None, threads: int | None = None,
@@ -95,8 +77,8 @@ def knn(base: Any, queries: Any, k: int = 10, metric: str = "l2", *, out: Any = 
     """
     if isinstance(k, int) and k < 1:
         raise InvalidValue(f"k must be at least 1, got {k}")
-    with bar("knn", progress) as told:
-        return Neighbors(*_core.knn(base, queries, k, metric, threads, told, out))
+    with bar("knn", progress) as callback:
+        return Neighbors(*_core.knn(base, queries, k, metric, threads, callback, out))
 
 
 def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, threads: int | None = None,
@@ -104,26 +86,26 @@ def range_search(base: Any, queries: Any, radius: Any, metric: str = "l2", *, th
     """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius).
 
     >>> import capball
-    >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5).of(0)
+    >>> capball.range_search([[0.0], [2.0], [5.0]], [[1.0]], 1.5)[0]
     Neighbors(distances=array([1., 1.]), ids=array([0, 1]))
     """
     if np.ndim(queries) == 1:
         queries = np.reshape(queries, (1, -1))
     limits = _arrays.limits(radius, len(queries))
-    with bar("range", progress) as told:
+    with bar("range", progress) as callback:
         search = Search(queries, metric=metric, limits=limits)
-        search.feed(base, threads=threads, progress=told)
-        return Within(*search.result())
+        search.feed(base, threads=threads, progress=callback)
+        return search.result()
 
 
 def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: float = 0.0, standardize: bool = False,
                    columns: Any = None, balls: int = 1, seed: int = 0, contamination: float | None = None,
                    threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """The smallest ball around rows: min_c max_i |x_i-c|, with a proof of how small it is."""
-    with bar("ball", progress) as told:
+    with bar("ball", progress) as callback:
         return BallModel.fit(x, gap=gap, whiten=whiten, ridge=ridge, standardize=standardize,
                              columns=names_of(x) if columns is None else columns, balls=balls, seed=seed,
-                             contamination=contamination, threads=threads, progress=told)
+                             contamination=contamination, threads=threads, progress=callback)
 
 
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
@@ -145,9 +127,9 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     >>> round(model.radius, 5)
     3.04503
     """
-    with bar("svdd", progress) as told:
+    with bar("svdd", progress) as callback:
         return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, standardize,
-                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, told)
+                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, callback)
 
 
 def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,
@@ -161,8 +143,8 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
     3.0
     """
     scales = None if s is None else np.atleast_1d(np.asarray(s, np.float64))
-    with bar("abid", progress) as told:
-        values = _core.abid(x, scales, center, distinct, threads, told)
+    with bar("abid", progress) as callback:
+        values = _core.abid(x, scales, center, distinct, threads, callback)
     return values if np.ndim(s) else values[0]
 
 
@@ -186,8 +168,8 @@ def cosines(x: Any, s: float | None = None, *, sample: int = 500, seed: int = 0,
     >>> found.before.round(6), found.after.round(6)
     (array([-0.5, -0.5, -0.5]), array([-0.5, -0.5, -0.5]))
     """
-    with bar("cosines", progress) as told:
-        return Cosines(*_core.cosines(x, s, sample, seed, skip_bad, threads, told))
+    with bar("cosines", progress) as callback:
+        return Cosines(*_core.cosines(x, s, sample, seed, skip_bad, threads, callback))
 
 
 def usual_radius(map: SphereMap, queries: Any, base: Any, k: int = 10, *, threads: int | None = None) -> float:
@@ -218,8 +200,12 @@ def rerank(base: Any, queries: Any, ids: Any, k: int = 10, *, map: SphereMap | N
 
 def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, *, radius: float = 0.0,
             scores: Any = None, scored: str = "ip", score_error: float | None = None, certificates: bool = False,
-            out: Any = None, threads: int | None = None, progress: Progress | bool | None = None) -> Rescored:
+            out: Any = None, threads: int | None = None, progress: Progress | bool | None = None) -> Neighbors:
     """The k nearest of an engine's candidates, and whether any row it left out could be nearer.
+
+    proven  which answers are exact for certain, if the embedded rows are those of the map: an array has no seal that would
+            tell. Rows count as rounded to the coarsest of float64, float32 and float16 that one of them looks like
+    needed  how many candidates would prove them
 
     |x-q|^2 = (|q|^2+s^2) (|y-S(q)|^2/2) / (1+y0), from the embedded rows y; or from the engine's own scores. All
     roundings are counted; the engine is believed that no other row has a higher score.
@@ -241,16 +227,16 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
     >>> found.ids, found.proven
     (array([[0]]), array([ True]))
     """
-    with bar("rescore", progress) as told:
+    with bar("rescore", progress) as callback:
         (distances, near), needed = _core.rescore(map, np.atleast_2d(queries), ids,
                                                   embedded, k, radius, scores, scored, score_error, certificates,
-                                                  threads, told, out)
-    return Rescored(distances, near, needed)
+                                                  threads, callback, out)
+    return Neighbors(distances, near, proven=needed == 0, needed=needed)
 
 
 __all__ = [
     "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
-    "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region", "Rescored",
+    "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",
 ]

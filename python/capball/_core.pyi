@@ -139,11 +139,11 @@ class _Rounds(_Piece):
     def solve(self) -> bool: ...
     def model(self, rows: int, scores: Any = None) -> str: ...
 
-class Core(_Rounds):
+class BallRounds(_Rounds):
     """The smallest ball around rows in pieces, by rounds."""
     def __new__(cls, d: int, gap: float = ...) -> Self: ...
 
-class Tail(_Rounds):
+class SvddRounds(_Rounds):
     """SVDD of rows in pieces, by rounds."""
     def __new__(cls, d: int, nu: float = ..., gap: float = ..., rounds: int = ...) -> Self: ...
 

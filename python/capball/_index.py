@@ -48,22 +48,22 @@ def _guarded(index: Index, call: Any) -> Any:
     return None if call is None else guarded
 
 
-def _filter(index: Index, only: Any) -> dict[str, Any]:
-    """`only` as the library takes it: a callable, masks of booleans by id, or ids; for all queries or for each."""
-    if only is None:
+def _filter(index: Index, given: Any) -> dict[str, Any]:
+    """`given` as the library takes it: a callable, masks of booleans by id, or ids; for all queries or for each."""
+    if given is None:
         return {}
-    if callable(only):
-        return {"allow": _guarded(index, only)}
-    if isinstance(only, (list, tuple)) and len(only) > 0 and np.ndim(only[0]) == 1 and np.asarray(only[0]).dtype != np.bool_:
-        lists = [_arrays.ids(one, "only") for one in only]
+    if callable(given):
+        return {"allow": _guarded(index, given)}
+    if isinstance(given, (list, tuple)) and len(given) > 0 and np.ndim(given[0]) == 1 and np.asarray(given[0]).dtype != np.bool_:
+        lists = [_arrays.ids(one, "filter") for one in given]
         ends = np.cumsum([0] + [len(one) for one in lists])
         return {"ids": np.concatenate(lists), "offsets": ends.astype(np.int64)}
-    array = np.asarray(only)
+    array = np.asarray(given)
     if array.dtype == np.bool_ and array.ndim in (1, 2):
         return {"bitmap": _bitmap(array)}
     if array.ndim == 2:
         return _filter(index, list(array))
-    return {"ids": _arrays.ids(only, "only")}
+    return {"ids": _arrays.ids(given, "filter")}
 
 
 def _ids(x: Any) -> np.ndarray:
@@ -162,8 +162,8 @@ class Index(_core.Index):
     @contextmanager
     def _at_work(self, what: str, progress: Any) -> Iterator[Any]:
         self._check()
-        with bar(what, progress) as told:
-            yield _guarded(self, told)
+        with bar(what, progress) as callback:
+            yield _guarded(self, callback)
 
     def _rows(self, rows: Any) -> np.ndarray:
         array = _arrays.rows(rows, "rows")
@@ -179,21 +179,21 @@ class Index(_core.Index):
         array = self._rows(rows)
         if ids is None and facts["next_id"] + (len(array) if array.ndim > 1 else 1) > 2**63:
             raise ValueError(f"no ids are left after {facts['next_id'] - 1}: pass ids")
-        with self._at_work("add", progress) as told, self._lending:
-            super().add(array, None if ids is None else _ids(ids), threads, told)
+        with self._at_work("add", progress) as callback, self._lending:
+            super().add(array, None if ids is None else _ids(ids), threads, callback)
             self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Replaces the rows of ids that are in the index, all of them or none."""
         array = self._rows(rows)
-        with self._at_work("replace", progress) as told, self._lending:
-            super().replace(array, _ids(ids), threads, told)
+        with self._at_work("replace", progress) as callback, self._lending:
+            super().replace(array, _ids(ids), threads, callback)
             self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
         """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
-        with self._at_work("compact", progress) as told, self._lending:
-            super().compact(threads, told)
+        with self._at_work("compact", progress) as callback, self._lending:
+            super().compact(threads, callback)
             if self._lent is not None:
                 self._lent.clear()
 
@@ -207,32 +207,32 @@ class Index(_core.Index):
         self._check()
         return super().rows(_ids(ids))
 
-    def search(self, queries: Any, k: int = 10, *, only: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
+    def search(self, queries: Any, k: int = 10, *, filter: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
                progress: Any = None) -> Neighbors:
-        """The k nearest rows of every query; where `only` leaves fewer, ids are -1 and distances NaN.
+        """The k nearest rows of every query; where `filter` leaves fewer, ids are -1 and distances NaN.
 
-        only  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id, which must not
-              use the index; for each query its own: a list of ids per query, or a mask with a row per query
-        out   (distances, ids), float and int64, to write to
+        filter  which rows may be found: ids, a mask of booleans by id, or a callable of query number and id, which must not
+                use the index; for each query its own: a list of ids per query, or a mask with a row per query
+        out     (distances, ids), float and int64, to write to
         """
-        if only is None and progress is None:
+        if filter is None and progress is None:
             self._check()
             return Neighbors(*super().search(queries, k, None, None, None, None, threads, None, out))
-        with self._at_work("search", progress) as told:
-            return Neighbors(*super().search(queries, k, **_filter(self, only), threads=threads, progress=told, out=out))
+        with self._at_work("search", progress) as callback:
+            return Neighbors(*super().search(queries, k, **_filter(self, filter), threads=threads, progress=callback, out=out))
 
-    def range_search(self, queries: Any, radius: Any, *, only: Any = None, threads: int | None = None,
+    def range_search(self, queries: Any, radius: Any, *, filter: Any = None, threads: int | None = None,
                      progress: Any = None) -> Within:
         """All rows within a radius of each query ("l2": value <= radius; "ip", "cosine": value >= radius).
 
-        only  as for search
+        filter  as for search
         """
         if np.ndim(queries) == 1:
             queries = np.reshape(queries, (1, -1))
         limits = _arrays.limits(radius, len(queries))
-        with self._at_work("range_search", progress) as told:
-            return Within(*super().range(queries, limits, **_filter(self, only), threads=threads,
-                                         progress=told))
+        with self._at_work("range_search", progress) as callback:
+            return Within(*super().range(queries, limits, **_filter(self, filter), threads=threads,
+                                         progress=callback))
 
     range = range_search  # type: ignore[assignment]
 
@@ -279,8 +279,8 @@ class Index(_core.Index):
 
     def check(self, *, progress: Any = None) -> None:  # type: ignore[override]
         """Verifies the checksums of the file that the index was opened from; FormatError if it is damaged."""
-        with self._at_work("check", progress) as told:
-            super().check(None, told)
+        with self._at_work("check", progress) as callback:
+            super().check(None, callback)
 
     def __len__(self) -> int:
         return int(self.describe()["rows"])

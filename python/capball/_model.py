@@ -125,23 +125,15 @@ class BallModel(_Artefact, _core.Model):
         return {**facts, "rows": str(self.rows), "support": str(self.support)}
 
 
-class Found(NamedTuple):
-    """What a search by estimates found."""
-
-    distances: np.ndarray  #: queries x k, nearest first; estimates where no rows were read
-    ids: np.ndarray
-    rows_read: int  #: distances that were computed, for all queries
-    proven: bool  #: the k nearest rows, by the certain bound
-
-
 class Estimator(_core.Estimator):
     """Codes of a principal sketch, prepared for many searches: see Sketch.prepare."""
 
     __slots__ = ()
 
     def search(self, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,  # type: ignore[override]
-               confidence: float | None = None, threads: int | None = None) -> Found:
+               confidence: float | None = None, threads: int | None = None) -> Neighbors:
         """The k nearest rows: by estimates alone, or with base= by the distances of the rows that are read.
+        `proven` says whether they are those by the certain bound.
 
         candidates  how many rows are read for a query (100, or k), "certain": until no other row can be nearer, which is
                     exact search, or "probable": until none is likely to be, with this confidence (0.999)
@@ -149,7 +141,7 @@ class Estimator(_core.Estimator):
         bound = candidates if isinstance(candidates, str) else None
         count = None if isinstance(candidates, str) else candidates
         (distances, ids), read, proven = super().search(queries, k, base, count, bound, confidence, threads)
-        return Found(distances, ids, read, proven)
+        return Neighbors(distances, ids, proven=np.full(len(ids), proven), rows_read=read)
 
     def bounds(self, query: Any, bound: str | None = "certain", confidence: float | None = None) -> np.ndarray:
         """Estimate, lower and upper bound of the distance of one query to every code: three rows of numbers."""
@@ -180,7 +172,7 @@ class Sketch(_Artefact, _core.Sketch):
 
     def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,
                threads: int | None = None) -> Neighbors:
-        """(distances, ids) of the k nearest rows.
+        """The k nearest rows.
 
         By their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose codes are
         nearest; "certain" and "probable": see Estimator.search. Codes of principal sketches give estimates of
@@ -189,8 +181,7 @@ class Sketch(_Artefact, _core.Sketch):
         if base is not None and not isinstance(candidates, str):
             candidates = min(candidates or 10 * k, len(codes))
         if self.kind == "principal":
-            found = self.prepare(codes).search(queries, k, base=base, candidates=candidates, threads=threads)
-            return Neighbors(found.distances, found.ids)
+            return self.prepare(codes).search(queries, k, base=base, candidates=candidates, threads=threads)
         if isinstance(candidates, str):
             raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
         bits, ids = _core.hamming_knn(codes, self.encode(queries), candidates if base is not None and candidates else k, threads)

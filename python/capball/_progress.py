@@ -16,7 +16,7 @@ def bar(what: str, progress: Any) -> Iterator[Callable[[float], object] | None]:
         return
     with _extras.module("tqdm.auto").tqdm(total=100, desc=what, unit="%", leave=False) as shown:
 
-        def told(share: float) -> None:
+        def callback(share: float) -> None:
             shown.update(round(100 * share) - shown.n)
 
-        yield told
+        yield callback

@@ -99,8 +99,8 @@ def recommend(base: Any, queries: Any = None, *, k: int = 10, engine: str = "flo
     >>> advice
     Recommendation('lift-ip' for float: recall 1, 10 candidates for 99 % of 10)
     """
-    with bar("recommend", progress) as told:
-        facts = _core.recommend(base, queries, k, engine, sample, most_queries, seed, skip_bad, threads, told, metric)
+    with bar("recommend", progress) as callback:
+        facts = _core.recommend(base, queries, k, engine, sample, most_queries, seed, skip_bad, threads, callback, metric)
     rows = [Measured(**row) for row in facts.pop("rows")]
     chosen = {name: rows[facts.pop(name)] for name in ("pick", "rival", "for_cosine", "for_growing")}
     return Recommendation(rows=rows, **chosen, **facts)

@@ -36,7 +36,7 @@ def settled(names: list[str]) -> list[str]:
     return found
 
 
-def told_apart(x: Any) -> Any:
+def with_names_apart(x: Any) -> Any:
     """A table of pandas with a name for each of its columns; anything else as it is."""
     names = list(x.columns) if is_table(x) and hasattr(x, "set_axis") else []
     if len(set(names)) == len(names) or not all(isinstance(name, str) for name in names):
@@ -87,7 +87,7 @@ def listed(names: list[Any]) -> str:
 
 def numeric(x: Any) -> Any:
     """A table without its columns of text, which a warning names; anything else as it is."""
-    x = told_apart(x)
+    x = with_names_apart(x)
     names = text_columns(x) if is_table(x) else []
     if not names:
         return x
@@ -97,7 +97,7 @@ def numeric(x: Any) -> Any:
 
 def without_unknown_text(x: Any, known: Any) -> Any:
     """A table without columns of text that are not among the known names; anything else as it is."""
-    x = told_apart(x)
+    x = with_names_apart(x)
     return without(x, [name for name in text_columns(x) if name not in known]) if is_table(x) else x
 
 

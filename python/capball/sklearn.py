@@ -54,7 +54,7 @@ def _seed(random_state: Any) -> int:
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """What validate_data gives; its errors about cells name all columns that have bad ones."""
-    X = _tables.told_apart(X)
+    X = _tables.with_names_apart(X)
     with _tables.problems_named(X):
         return validate_data(estimator, X, *y, dtype=_TYPES, **options)
 
@@ -64,7 +64,7 @@ def _fitting(estimator: Any, X: Any) -> np.ndarray:
     return _validated(estimator, X, ensure_min_samples=2)
 
 
-def _asked(estimator: Any, fitted: str, X: Any) -> np.ndarray:
+def _validate_fitted(estimator: Any, fitted: str, X: Any) -> np.ndarray:
     """Rows that a fitted estimator is asked about: the columns that it was fitted to; text that it was not is left out."""
     check_is_fitted(estimator, fitted)
     known = getattr(estimator, "feature_names_in_", ())
@@ -118,7 +118,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.whiten:
             raise ValueError("partial_fit does not whiten")
         first = not hasattr(self, "_statistics")
-        X = validate_data(self, _tables.told_apart(X), dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
+        X = validate_data(self, _tables.with_names_apart(X), dtype=np.float64, reset=first, ensure_min_samples=2 if first else 1)
         if first:
             self._statistics = capball.Statistics(X.shape[1], "float64", self.sample, _seed(self.random_state))
             self._rows = 0
@@ -132,7 +132,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def transform(self, X: Any) -> np.ndarray:
         """The images of the rows: one column more, every row of length 1."""
-        X = _asked(self, "map_", X)
+        X = _validate_fitted(self, "map_", X)
         return self.map_.embed(X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -221,18 +221,18 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """<w,S(x)> + w0: of two classes one number per row, >= 0 in the region of classes_[1]; of more one per class."""
-        X = _asked(self, "pipeline_", X)
+        X = _validate_fitted(self, "pipeline_", X)
         return self.pipeline_.decision_function(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        X = _asked(self, "pipeline_", X)
+        X = _validate_fitted(self, "pipeline_", X)
         return self.pipeline_.predict(X)
 
     @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """The estimator's probabilities; only where it has them."""
-        X = _asked(self, "pipeline_", X)
+        X = _validate_fitted(self, "pipeline_", X)
         return self.pipeline_.predict_proba(X)
 
 
@@ -263,7 +263,7 @@ class _Ball(BaseEstimator):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """r^2 - |W(x-c)|^2: the larger, the more ordinary; >= 0 is inside the ball."""
-        X = _asked(self, "model_", X)
+        X = _validate_fitted(self, "model_", X)
         return self.model_.scores(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -284,7 +284,7 @@ class _Ball(BaseEstimator):
 
         X  rows, or one row: a Series or a list of numbers
         """
-        X = _asked(self, "model_", _tables.as_rows(X))
+        X = _validate_fitted(self, "model_", _tables.as_rows(X))
         return self.model_.why(X, top)
 
 
@@ -393,7 +393,7 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def codes(self, X: Any) -> np.ndarray:
         """The codes packed, code_bytes of the sketch for each row."""
-        X = _asked(self, "sketch_", X)
+        X = _validate_fitted(self, "sketch_", X)
         return self.sketch_.encode(X)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -449,7 +449,7 @@ class Neighbors(BaseEstimator):
 
     def _queries(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "index_")
-        return self.index_.rows(np.arange(self.n_samples_fit_)) if X is None else _asked(self, "index_", X)
+        return self.index_.rows(np.arange(self.n_samples_fit_)) if X is None else _validate_fitted(self, "index_", X)
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """(distances, indices) of the nearest rows; of the fitted rows without themselves where X is None."""
@@ -478,7 +478,7 @@ class Neighbors(BaseEstimator):
         count = len(found.lims) - 1
         distances, ids = np.empty(count, object), np.empty(count, object)
         for i in range(count):
-            distances[i], ids[i] = found.of(i)
+            distances[i], ids[i] = found[i]
         return (distances, ids) if return_distance else ids
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:

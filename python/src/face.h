@@ -215,4 +215,23 @@ int face_begin(void);
       FACE_CLASS("from_json", face_from_json, "a " what " from the text of its file, bit for bit")
 #define FACE_CALL PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
 
+/* ---- neighbours (face_hits.c) and maps (face_map.c), for other files ---- */
+
+/* Room for n x k hits, PyMem_Free takes it back; NULL with MemoryError. most: how many there are, as the library refuses a
+ * larger k. */
+cpb_hit *face_hits_room(size_t n, size_t k, size_t most);
+
+/* n x k hits as (distances, ids): the two arrays of `out`, or with NULL new ones. */
+PyObject *face_hits_split(const cpb_hit *hits, size_t n, size_t k, PyObject *out);
+
+/* The candidates of n queries, int64, a row for each; PyBuffer_Release takes the buffer back. */
+const uint64_t *face_candidates(PyObject *object, size_t n, size_t *count, Py_buffer *buffer);
+
+/* The library's map in a SphereMap; NULL with a TypeError naming the argument. */
+const cpb_map *face_map_of(PyObject *object, const char *name);
+
+/* Methods of a map that speak of regions and caps (T3-T6). */
+PyObject *face_map_cap(FACE_CALL);
+PyObject *face_map_region(FACE_CALL);
+
 #endif

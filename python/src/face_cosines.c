@@ -1,5 +1,5 @@
 /* What the sphere does to the angles between rows (T8 T9), and how far neighbours usually are (T13). */
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/fitting.h>
 
 static PyObject *cosines_result(const cpb_cosines *found) {

@@ -1,5 +1,5 @@
 /* Caps and regions as numbers: capball._dual makes objects of them. T3-T6 */
-#include "face_map.h"
+#include "face.h"
 
 static int no_memory(void) {
   PyErr_NoMemory();

@@ -1,6 +1,5 @@
 /* T13: Euclidean search through an engine that is a Python function, and the drift of its rows. */
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/engine.h>
 #include <capball/advanced/fitting.h>
 

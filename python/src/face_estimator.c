@@ -1,7 +1,6 @@
 /* T14: codes of a principal sketch, prepared for search by estimates. */
 #include "base/choice_names.h"
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/estimator.h>
 
 /* The estimator uses the sketch, which must exist as long. */

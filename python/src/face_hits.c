@@ -1,4 +1,4 @@
-#include "face_hits.h"
+#include "face.h"
 
 cpb_hit *face_hits_room(size_t n, size_t k, size_t most) {
   if (k > most) k = most;

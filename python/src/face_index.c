@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "face_hits.h"
+#include "face.h"
 #include <capball/advanced/index.h>
 
 static void free_index(void *held) { cpb_index_free(held); }
@@ -238,7 +238,7 @@ static int take_bitmap(filtering *f, size_t queries) {
   f->filter.bitmap = f->buffer.buf;
   if (f->buffer.ndim == 2) {
     if ((size_t)f->buffer.shape[0] != queries) {
-      PyErr_Format(PyExc_ValueError, "only has %zd masks, wanted %zu", f->buffer.shape[0], queries);
+      PyErr_Format(PyExc_ValueError, "filter has %zd masks, wanted %zu", f->buffer.shape[0], queries);
       return -1;
     }
     f->filter.stride = words = (size_t)f->buffer.shape[1];
@@ -256,7 +256,7 @@ static int take_id_lists(filtering *f, PyObject *offsets, size_t queries) {
   f->filter.offsets = f->offsets.buf;
   size_t lists = (size_t)f->offsets.len / 8 - 1;
   if (lists == queries && f->filter.offsets[lists] == f->filter.count) return 0;
-  PyErr_Format(PyExc_ValueError, "only has %zu lists of ids, wanted %zu", lists, queries);
+  PyErr_Format(PyExc_ValueError, "filter has %zu lists of ids, wanted %zu", lists, queries);
   return -1;
 }
 

@@ -1,7 +1,7 @@
 /* Maps: T1 T2 T6, their fit, their queries (T13) and their files. */
 #include <string.h>
 
-#include "face_map.h"
+#include "face.h"
 
 static face_kind map_kind;
 

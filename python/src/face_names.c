@@ -3,7 +3,7 @@
 
 #include "base/column_names.h"
 #include "face.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 const char **face_names(PyObject *list, size_t d) {
   const char **names = PyMem_Calloc(d != 0 ? d : 1, sizeof *names);

@@ -2,8 +2,7 @@
  * what becomes of gathered statistics. */
 #include <string.h>
 
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/estimator.h>
 #include <capball/advanced/fitting.h>
 #include <capball/advanced/rounds.h>
@@ -94,24 +93,24 @@ static piece_kind covariances;
 static void *held(PyObject *self) { return ((face_object *)self)->held; }
 static const piece_kind *kind_of(PyObject *self) { return (const piece_kind *)((face_object *)self)->kind; }
 
-static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *ball_rounds_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"d", "gap", NULL};
   PyObject *v[2] = {NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:Core", names, &v[0], &v[1])) return NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:BallRounds", names, &v[0], &v[1])) return NULL;
   cpb_ball_options options;
   cpb_ball_options_init(&options, sizeof options);
   size_t d = 0;
   if (face_size(v[0], "d", &d) < 0 || face_double(v[1], "gap", &options.gap) < 0) return NULL;
-  cpb_ball_rounds *core;
+  cpb_ball_rounds *rounds;
   cpb_error error;
-  cpb_status status = cpb_ball_rounds_new(d, &options, &core, &error);
-  return status == CPB_OK ? face_hold(type, core, d, 0) : face_fail(status, &error);
+  cpb_status status = cpb_ball_rounds_new(d, &options, &rounds, &error);
+  return status == CPB_OK ? face_hold(type, rounds, d, 0) : face_fail(status, &error);
 }
 
-static PyObject *tail_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+static PyObject *svdd_rounds_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"d", "nu", "gap", "rounds", NULL};
   PyObject *v[4] = {NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:Tail", names, &v[0], &v[1], &v[2], &v[3]))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOO:SvddRounds", names, &v[0], &v[1], &v[2], &v[3]))
     return NULL;
   cpb_svdd_options options;
   cpb_svdd_options_init(&options, sizeof options);
@@ -119,10 +118,10 @@ static PyObject *tail_new(PyTypeObject *type, PyObject *args, PyObject *keywords
   if (face_size(v[0], "d", &d) < 0 || face_double(v[1], "nu", &options.nu) < 0 ||
       face_double(v[2], "gap", &options.gap) < 0 || face_size(v[3], "rounds", &options.max_iterations) < 0)
     return NULL;
-  cpb_svdd_rounds *tail;
+  cpb_svdd_rounds *rounds;
   cpb_error error;
-  cpb_status status = cpb_svdd_rounds_new(d, &options, &tail, &error);
-  return status == CPB_OK ? face_hold(type, tail, d, 0) : face_fail(status, &error);
+  cpb_status status = cpb_svdd_rounds_new(d, &options, &rounds, &error);
+  return status == CPB_OK ? face_hold(type, rounds, d, 0) : face_fail(status, &error);
 }
 
 static PyObject *covariance_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -301,9 +300,9 @@ static PyMethodDef covariance_methods[] = {PIECE_VERBS,
                                            {"finish", covariance_finish, METH_NOARGS, "(mean, covariance)"},
                                            {NULL, NULL, 0, NULL}};
 
-static piece_kind cores = {{.name = "Core",
+static piece_kind ball_rounds = {{.name = "BallRounds",
                             .doc = "the smallest ball around rows in pieces, by rounds",
-                            .make = core_new,
+                            .make = ball_rounds_new,
                             .free_held = ball_free,
                             .methods = round_methods},
                            ball_update,
@@ -313,9 +312,9 @@ static piece_kind cores = {{.name = "Core",
                            ball_serialize,
                            ball_deserialize,
                            ball_model};
-static piece_kind tails = {{.name = "Tail",
+static piece_kind svdd_rounds = {{.name = "SvddRounds",
                             .doc = "SVDD of rows in pieces, by rounds",
-                            .make = tail_new,
+                            .make = svdd_rounds_new,
                             .free_held = svdd_free,
                             .methods = round_methods},
                            svdd_update,
@@ -524,7 +523,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_pieces(PyObject *module) {
-  bool added = face_add_kind(module, &cores.face) == 0 && face_add_kind(module, &tails.face) == 0 &&
+  bool added = face_add_kind(module, &ball_rounds.face) == 0 && face_add_kind(module, &svdd_rounds.face) == 0 &&
                face_add_kind(module, &covariances.face) == 0;
   return added ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -1,7 +1,6 @@
 /* T13: an engine's candidates put in order by distances from the embedded rows, with certificates. */
 #include "base/choice_names.h"
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 
 /* What is asked, in the order of Python's arguments. */
 enum {

@@ -1,8 +1,7 @@
 /* T13: exact search, re-ranking. Ids are int64, distances double. */
 #include <string.h>
 
-#include "face_hits.h"
-#include "face_map.h"
+#include "face.h"
 #include <capball/advanced/candidates.h>
 #include <capball/advanced/feed.h>
 
@@ -276,6 +275,7 @@ static PyMethodDef search_methods[] = {
 static face_kind search_kind = {
     .name = "Search",
     .doc = "exact search of a base that comes in blocks",
+    .base = true,
     .make = search_new,
     .free_held = free_search,
     .methods = search_methods,

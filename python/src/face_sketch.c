@@ -1,5 +1,5 @@
 /* T14: binary codes and the search among them. */
-#include "face_map.h"
+#include "face.h"
 
 static void free_sketch(void *held) { cpb_sketch_free(held); }
 static const cpb_sketch *held(PyObject *self) { return ((face_object *)self)->held; }

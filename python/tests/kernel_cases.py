@@ -8,22 +8,13 @@ import torch
 
 import capball
 from capball.torch import _C, _plain, embed, unembed
-from capball.torch._shapes import BLOCK, RUN, STRIP, Shape
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-SHAPES = {"blocks": (0, 0, BLOCK), "narrow blocks": (2, 0, BLOCK), "runs": (1, 1, RUN), "wide runs": (4, 2, RUN),
-          "strips": (0, 4, STRIP), "strips and rows": (1, 16, STRIP)}  # what follows numbers and warps in Shape
 UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 
 RANGE = {torch.float32: (-38, 37), torch.float64: (-300, 300), torch.float16: (-7, 4), torch.bfloat16: (-38, 37)}
 if not torch.cuda.is_available():
     RANGE[torch.bfloat16] = (-8, 8)  # Triton's interpreter has no bf16 below the normal numbers
-
-
-def shapes_of(name, rows):
-    """What gives every kernel such a shape; there are no strips of embeddings."""
-    word, across, kind = SHAPES[name]
-    return lambda kernel, size, d, D: Shape(rows * D, 4, word, across, BLOCK if kind == STRIP and kernel == "embed" else kind)
 
 
 def rows_of_every_size(n, d, dtype):

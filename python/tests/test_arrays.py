@@ -75,7 +75,7 @@ def test_knn_is_the_plain_loop(rng):
     np.testing.assert_array_equal(found.distances, np.take_along_axis(distance, order, 1))
     within = capball.range_search(base, queries, 2.0)
     for i in range(20):
-        assert set(within.of(i).ids) == set(np.flatnonzero(distance[i] <= 2.0))
+        assert set(within[i].ids) == set(np.flatnonzero(distance[i] <= 2.0))
 
 
 def test_ball_and_cap_are_one(rng):
@@ -250,6 +250,19 @@ def test_rescore_proves_what_is_true(rng):
     np.testing.assert_allclose(by_scores.distances, found.distances, rtol=1e-6)
 
 
+def test_results_are_pairs_and_travel(rng):
+    """What stands beside distances and ids is no part of the pair, and survives pickle."""
+    rows = rng.normal(size=(50, 3))
+    m = capball.fit(rows)
+    found = capball.rescore(m, rows[:2], [[0, 1], [1, 0]], m.embed(rows), 1)
+    distances, ids = found
+    assert len(found) == 2 and found[1] is ids and capball.knn(rows, rows[:2], 1).proven is None
+    other = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(other.distances, distances)
+    np.testing.assert_array_equal(other.needed, found.needed)
+    assert repr(found).startswith("Neighbors(distances=") and "proven=" in repr(found)
+
+
 def test_out_everywhere(rng):
     base, queries = rng.normal(size=(200, 4)), rng.normal(size=(7, 4))
     m = capball.fit(base)
@@ -385,7 +398,7 @@ def test_ids_of_a_search_are_whole_numbers(rng):
     with pytest.raises(TypeError, match="ids holds float64"):
         search.feed(x, ids=np.arange(9) + 0.5)
     search.feed(x, ids=unaligned(np.arange(9) + 100))
-    assert search.result()[1][0] == 100
+    assert search.result().ids[0] == 100
 
 
 def test_files_are_written_by_the_library(rng, tmp_path, monkeypatch):

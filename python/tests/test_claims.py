@@ -112,7 +112,7 @@ def test_a_base_in_blocks():
     search = capball.Search(queries, 5)
     for first in range(0, 500, 120):
         search.feed(rows[first:first + 120], first)
-    assert (np.asarray(search.result()[1]).reshape(7, 5) == capball.knn(rows, queries, 5).ids).all()
+    assert (np.asarray(search.result().ids).reshape(7, 5) == capball.knn(rows, queries, 5).ids).all()
 
 
 def test_codes():
@@ -151,8 +151,8 @@ def test_ranges():
     for i, query in enumerate(queries):
         true = np.linalg.norm(rows - query, axis=1)
         part = found.ids[found.lims[i]:found.lims[i + 1]]
-        assert (part == found.of(i).ids).all() and set(part) == set(np.flatnonzero(true <= 1.0)) == set(ids[i])
-        assert (np.diff(found.of(i).distances) >= 0).all() and (np.diff(distances[i]) >= 0).all()
+        assert (part == found[i].ids).all() and set(part) == set(np.flatnonzero(true <= 1.0)) == set(ids[i])
+        assert (np.diff(found[i].distances) >= 0).all() and (np.diff(distances[i]) >= 0).all()
 
 
 def test_the_smallest_ball():

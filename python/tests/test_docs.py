@@ -1,4 +1,4 @@
-"""Every example in a docstring runs."""
+"""What is shown runs: examples in docstrings, samples of the pages, notebooks, and the jobs of tests/users."""
 
 import doctest
 import importlib
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 
@@ -73,3 +74,40 @@ def test_samples_of_tutorials(page, command, tmp_path, monkeypatch):
 def test_tutorials_with_samples_are_all_run():
     pages = [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("tutorials/*.md"))]
     assert [page for page in pages if page not in TUTORIALS and any(samples(page))] == []
+
+
+# ---- notebooks, from the first cell to the last
+
+BOOKS = sorted((ROOT / "python" / "notebooks").glob("*.ipynb"))
+NEEDS = {"linear": "sklearn", "outliers": "sklearn", "layer": "torch"}
+
+
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_notebook(path, tmp_path, monkeypatch):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    for needed in ("matplotlib", "ipykernel", NEEDS.get(path.stem, "numpy")):
+        pytest.importorskip(needed)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    book = nbformat.read(path, as_version=4)
+    assert not any(cell.get("outputs") for cell in book.cells)
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert sum(cell.cell_type == "code" for cell in book.cells) >= 4
+
+
+def test_there_are_five_notebooks():
+    assert len(BOOKS) == 5
+
+
+# ---- what a newcomer would do from the words of the tutorials alone
+
+JOBS = ROOT / "tests" / "users"
+SKIPPED = 77  # of a script whose packages are missing; its last line says which
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in JOBS.glob("*.py")))
+def test_job(name, tmp_path):
+    pytest.importorskip("sklearn")
+    code, said = forked.run([JOBS / f"{name}.py"], tmp_path)
+    if code == SKIPPED:
+        pytest.skip(said.strip().splitlines()[-1])
+    assert code == 0, said

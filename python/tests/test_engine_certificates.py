@@ -140,7 +140,7 @@ def judge(rng, engines, certificates):
     except capball.InvalidValue as error:
         assert "the engine must find" in str(error) and script in (partial, narrow, lazy)
         return 0, 0, 0, False
-    distances, ids, proven = (np.concatenate(part) for part in zip(*found))
+    distances, ids, proven = (np.concatenate(part) for part in zip(*((*one, one.proven) for one in found)))
     plain = np.sort(np.linalg.norm(index.rows[alive].astype(float) - queries.astype(float)[:, None], axis=2), axis=1)[:, :k]
     wrong = (ids != alive[truth.ids]).any(axis=1) | (np.abs(distances - plain) > 1e-9 * (1 + plain)).any(axis=1)
     return QUERIES, int(proven.sum()), int((proven & wrong).sum()), script is right

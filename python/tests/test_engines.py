@@ -91,7 +91,7 @@ def test_ranges_are_those_of_the_exact_search(rng):
     assert type(found) is type(wanted) is capball.Within and len(found) == 5
     np.testing.assert_array_equal(found.lims, wanted.lims)
     np.testing.assert_array_equal(found.ids, wanted.ids)
-    np.testing.assert_array_equal(found[-1].distances, wanted.of(4).distances)
+    np.testing.assert_array_equal(found[-1].distances, wanted[4].distances)
 
 
 def test_rows_that_cannot_be_added(rng):
@@ -225,7 +225,7 @@ def test_audit_estimates_the_recall(rng):
     rows, queries = rng.normal(size=(400, 4)), rng.normal(size=(64, 4))
     found = Euclidean(skipping, transform="sphere").add(rows).search(queries, 5, audit=32)
     truth = np.mean(found.ids == capball.knn(rows, queries, 5).ids)
-    assert abs(found.recall - np.mean([len(np.intersect1d(*b)) / 5 for b in zip(found.ids, capball.knn(rows, queries, 5).ids)])) < 5 * found.error + 0.01
+    assert abs(found.recall - np.mean([len(np.intersect1d(*b)) / 5 for b in zip(found.ids, capball.knn(rows, queries, 5).ids)])) < 5 * found.recall_error + 0.01
     assert truth < 1 and found.recall < 1
     assert Euclidean(exact).add(rows).search(queries, 5, audit=32).recall == 1
 

@@ -74,11 +74,11 @@ def test_filters(rng):
     mask = np.arange(2000) % 3 == 0
     wanted = capball.knn(base[mask], queries, 4).ids * 3
     for only in (mask, np.flatnonzero(mask), lambda query, id: id % 3 == 0):
-        np.testing.assert_array_equal(index.search(queries, 4, only=only).ids, wanted)
-    few = index.search(queries, 4, only=[5, 6])
+        np.testing.assert_array_equal(index.search(queries, 4, filter=only).ids, wanted)
+    few = index.search(queries, 4, filter=[5, 6])
     assert (few.ids[:, 2:] == -1).all() and np.isnan(few.distances[:, 2:]).all()
     with pytest.raises(ZeroDivisionError):
-        index.search(queries, 4, only=lambda query, id: 1 // 0)
+        index.search(queries, 4, filter=lambda query, id: 1 // 0)
 
 
 def test_a_closed_index(rng, tmp_path):
@@ -117,7 +117,7 @@ def test_callbacks_do_not_use_their_index(rng):
     index, other = capball.Index(base), capball.Index(base)
     for use in (lambda: index.add(base[:1]), lambda: index.remove([3]), lambda: index.replace(base[:1], [4]), index.compact, index.close,
                 lambda: index.search(base[:1]), lambda: index.rows([1]), lambda: 3 in index, lambda: len(index), index.save, index.check):
-        for call in (lambda: index.search(base[:5], only=lambda query, id: use(), threads=1), lambda: index.search(base[:5], only=lambda query, id: use(), threads=3),
+        for call in (lambda: index.search(base[:5], filter=lambda query, id: use(), threads=1), lambda: index.search(base[:5], filter=lambda query, id: use(), threads=3),
                      lambda: index.search(base, progress=lambda share: use()), lambda: index.add(base[:1], progress=lambda share: use()),
                      lambda: index.compact(progress=lambda share: use())):
             with pytest.raises(RuntimeError, match="must not use the index that calls it"):
@@ -126,7 +126,7 @@ def test_callbacks_do_not_use_their_index(rng):
     for use in (lambda: lent.add(base), lambda: lent.replace(base[:1], [0]), lent.compact, lent.close):
         with pytest.raises(RuntimeError, match="must not use the index that calls it"):
             lent.add(base, progress=lambda share: use())
-    index.search(base[:1], 1, only=lambda query, id: id != 0 and (other.remove([id]), repr(index)))
+    index.search(base[:1], 1, filter=lambda query, id: id != 0 and (other.remove([id]), repr(index)))
     assert len(index) == 300 and len(other) < 300
     index.add(base[:1])
 
@@ -154,21 +154,21 @@ def test_each_query_has_its_filter(rng):
     index.add(base)
     masks = rng.random((3, 700)) < 0.1
     lists = [np.flatnonzero(mask) for mask in masks]
-    wanted = [index.search(queries[i], 4, only=masks[i]) for i in range(3)]
+    wanted = [index.search(queries[i], 4, filter=masks[i]) for i in range(3)]
     for only in (masks, lists, [list(one) for one in lists], lambda query, id: masks[query, id]):
-        found = index.search(queries, 4, only=only)
+        found = index.search(queries, 4, filter=only)
         np.testing.assert_array_equal(found.ids, np.concatenate([one.ids for one in wanted]))
         np.testing.assert_array_equal(found.distances, np.concatenate([one.distances for one in wanted]))
-        within = index.range_search(queries, 8.0, only=only)
+        within = index.range_search(queries, 8.0, filter=only)
         for i in range(3):
-            alone = index.range_search(queries[i], 8.0, only=masks[i])
+            alone = index.range_search(queries[i], 8.0, filter=masks[i])
             np.testing.assert_array_equal(within.ids[within.lims[i]:within.lims[i + 1]], alone.ids)
-            np.testing.assert_array_equal(index.range(queries, 8.0, only=only)[i].ids, alone[0].ids)
-    np.testing.assert_array_equal(index.search(queries, 1, only=[[], [7], [8]]).ids, [[-1], [7], [8]])
-    np.testing.assert_array_equal(index.search(queries, 1, only=np.array([[5], [7], [8]])).ids, [[5], [7], [8]])
+            np.testing.assert_array_equal(index.range(queries, 8.0, filter=only)[i].ids, alone[0].ids)
+    np.testing.assert_array_equal(index.search(queries, 1, filter=[[], [7], [8]]).ids, [[-1], [7], [8]])
+    np.testing.assert_array_equal(index.search(queries, 1, filter=np.array([[5], [7], [8]])).ids, [[5], [7], [8]])
     for wrong in (masks[:2], lists[:2]):
-        with pytest.raises(ValueError, match="only has 2 .*, wanted 3"):
-            index.search(queries, 4, only=wrong)
+        with pytest.raises(ValueError, match="filter has 2 .*, wanted 3"):
+            index.search(queries, 4, filter=wrong)
 
 
 def test_a_query_beside_the_grid_of_bytes():

@@ -33,9 +33,9 @@ def test_search(rows):
     found = prepared.search(queries, 10, base=rows, candidates="certain")
     np.testing.assert_array_equal(found.ids, ids)
     np.testing.assert_array_equal(found.distances, distances)
-    assert found.proven and 500 <= found.rows_read < 50 * 1000 and len(prepared) == 3000
+    assert found.proven.all() and 500 <= found.rows_read < 50 * 1000 and len(prepared) == 3000
     likely = prepared.search(queries, 10, base=rows, candidates="probable")
-    assert not likely.proven and likely.rows_read < found.rows_read
+    assert not likely.proven.any() and likely.rows_read < found.rows_read
     assert np.mean([len(set(a) & set(b)) for a, b in zip(likely.ids, ids)]) >= 9.95
     by_codes = prepared.search(queries, 10)
     assert by_codes.rows_read == 0

@@ -34,7 +34,7 @@ static uint32_t saved(void) {
   return low;
 }
 
-__attribute__((constructor(101))) static void look(void) {
+__attribute__((constructor(101))) static void read_model(void) {
   unsigned a, b, c, d, fma;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return;
   bool ymm = (saved() & 0x06) == 0x06, zmm = (saved() & 0xe6) == 0xe6;

@@ -19,7 +19,7 @@
 
 typedef struct score_pass {
   const cpb_model *model;
-  cpb_row_buffer scores;
+  cpb_row_cache scores;
 } score_pass;
 
 static cpb_status look_scores(void *arg, const cpb_slot *slot, cpb_first_fault *fault, cpb_error *error) {
@@ -42,7 +42,7 @@ static size_t score_block(const cpb_model *model) {
 
 static cpb_status gather_scores(void *arg, const cpb_slot *slot, cpb_error *error) {
   score_pass *p = arg;
-  return cpb_row_buffer_add(&p->scores, cpb_rows(slot->room, CPB_F64, slot->rows.rows, 1), error);
+  return cpb_row_cache_add(&p->scores, cpb_rows(slot->room, CPB_F64, slot->rows.rows, 1), error);
 }
 
 cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores, size_t *count,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 /* Messages contain names and values from files and users. */
 static void say(char *to, size_t size, const char *format, va_list arguments) {

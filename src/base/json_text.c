@@ -9,7 +9,6 @@
 
 #include "base/digits.h"
 #include "base/utf8.h"
-#include "base/printable.h"
 
 /* ---- text that grows ---- */
 

@@ -10,11 +10,11 @@
 #include "loops/chunk.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "engine/reading.h"
+#include "engine/score_law.h"
 #include "statistics/row_sample.h"
 
 typedef struct auditing {
-  cpb_reading reading;
+  cpb_score_law law;
   cpb_view queries; /* those chosen */
   size_t k;
   double *nearest; /* queries x k: the smallest distances so far, ascending */
@@ -22,11 +22,11 @@ typedef struct auditing {
   double *distances; /* queries x block.rows */
 } auditing;
 
-static cpb_status look(void *arg, size_t query, cpb_error *error) {
+static cpb_status audit_query(void *arg, size_t query, cpb_error *error) {
   auditing *a = arg;
   double *distances = a->distances + query * a->block.rows;
   cpb_status status =
-      cpb_reading_distances(&a->reading, cpb_view_slice(a->queries, query, 1), a->block, distances, error);
+      cpb_score_law_distances(&a->law, cpb_view_slice(a->queries, query, 1), a->block, distances, error);
   for (size_t i = 0; i < a->block.rows && status == CPB_OK; i++)
     cpb_keep_smallest(a->nearest + query * a->k, a->k, distances[i]);
   return status;
@@ -41,7 +41,7 @@ static cpb_status look_at_all(auditing *a, cpb_source *all, uint64_t *rows, cons
     size_t count = a->queries.rows * a->block.rows;
     a->distances = malloc(count * sizeof *a->distances);
     status = a->distances == NULL ? cpb_fail_memory(error, "%zu distances", count)
-                                  : cpb_exec_try(exec, a->queries.rows, look, a, error);
+                                  : cpb_exec_try(exec, a->queries.rows, audit_query, a, error);
     free(a->distances);
     if (status == CPB_EROW) status = cpb_fail_later(error, *rows);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0.95, error);
@@ -96,8 +96,8 @@ cpb_status cpb_transform_audit(const cpb_transform *transform, cpb_view queries,
                             : o.most == 0 ? "most"
                                           : "queries",
                             0, "an audit needs at least 1 answer");
-  if (status == CPB_OK) status = cpb_reading_of_transform(&a.reading, transform, 0, error);
-  if (status == CPB_OK) status = cpb_check_view(queries, "queries", a.reading.d, error);
+  if (status == CPB_OK) status = cpb_score_law_of_transform(&a.law, transform, 0, error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", a.law.d, error);
   if (status != CPB_OK) return status;
   status = cpb_row_sample_draw(&sample, queries, o.most, o.seed, &a.queries, error);
   if (status == CPB_OK) status = run(&a, all, &sample, hits, &audit, exec, error);
@@ -112,7 +112,7 @@ enum { AT_ONCE = 1024 };
 
 /* Two sources read in parallel, whose blocks need not have the same sizes. */
 typedef struct verifying {
-  cpb_reading reading;
+  cpb_score_law law;
   const cpb_transform *transform;
   cpb_source *base, *embedded;
   cpb_view rows, images; /* the rest of the current blocks */
@@ -131,7 +131,7 @@ static cpb_status fill(cpb_source *source, cpb_view *left, size_t cols, const ch
 }
 
 static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, cpb_error *error) {
-  size_t cols = v->reading.cols;
+  size_t cols = v->law.cols;
   double *stored = v->made + AT_ONCE * cols;
   cpb_out made = cpb_rows_out(v->made, CPB_F64, count, cols);
   cpb_status status =
@@ -151,8 +151,8 @@ static cpb_status verify_rows(verifying *v, size_t count, const cpb_exec *exec, 
 }
 
 static cpb_status verify_next(verifying *v, bool *whole, const cpb_exec *exec, cpb_error *error) {
-  cpb_status status = fill(v->base, &v->rows, v->reading.d, "base", error);
-  if (status == CPB_OK) status = fill(v->embedded, &v->images, v->reading.cols, "embedded", error);
+  cpb_status status = fill(v->base, &v->rows, v->law.d, "base", error);
+  if (status == CPB_OK) status = fill(v->embedded, &v->images, v->law.cols, "embedded", error);
   if (status != CPB_OK) return status;
   size_t count = v->rows.rows < v->images.rows ? v->rows.rows : v->images.rows;
   if (count > AT_ONCE) count = AT_ONCE;
@@ -185,15 +185,15 @@ cpb_status cpb_transform_verify(const cpb_transform *transform, cpb_source *base
                                 cpb_dtype *precision, const cpb_exec *exec, cpb_error *error) {
   verifying v = {.transform = transform, .base = base, .embedded = embedded};
   if (precision == NULL) return cpb_fail_missing(error, "precision");
-  cpb_status status = cpb_reading_of_transform(&v.reading, transform, 0, error);
+  cpb_status status = cpb_score_law_of_transform(&v.law, transform, 0, error);
   if (status == CPB_OK) status = cpb_check_source(base, error);
   if (status == CPB_OK) status = cpb_check_source(embedded, error);
   if (status != CPB_OK) return status;
   /* Every precision already includes the error of the image in double. */
-  double of_double = cpb_reading_row_error(&v.reading, CPB_F64);
-  for (size_t i = 0; i < 3; i++) v.bound[i] = cpb_reading_row_error(&v.reading, finest_first[i]) - of_double;
-  v.made = malloc((AT_ONCE + 1) * v.reading.cols * sizeof *v.made);
-  if (v.made == NULL) return cpb_fail_memory(error, "%d rows of %zu columns", AT_ONCE, v.reading.cols);
+  double of_double = cpb_score_law_row_error(&v.law, CPB_F64);
+  for (size_t i = 0; i < 3; i++) v.bound[i] = cpb_score_law_row_error(&v.law, finest_first[i]) - of_double;
+  v.made = malloc((AT_ONCE + 1) * v.law.cols * sizeof *v.made);
+  if (v.made == NULL) return cpb_fail_memory(error, "%d rows of %zu columns", AT_ONCE, v.law.cols);
   status = verify_all(&v, exec, error);
   free(v.made);
   size_t at = 0;

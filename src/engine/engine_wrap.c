@@ -12,7 +12,7 @@
 #include "engine/engine_ask.h"
 #include "loops/chunk.h"
 #include "base/blocks.h"
-#include "engine/reading.h"
+#include "engine/score_law.h"
 #include "engine/t13_certificate.h"
 #include "engine/t13_query.h"
 #include "engine/t13_transform.h"
@@ -28,7 +28,7 @@ typedef struct wrapping {
   uint64_t *first; /* n x count: its answers */
   cpb_hit *found;  /* n x count: their distances */
   cpb_hit *hits;   /* n x k */
-  cpb_reading reading;
+  cpb_score_law law;
   double *norms, *p; /* n, n x cols: of the queries */
 } wrapping;
 
@@ -130,7 +130,7 @@ static cpb_status prove_query(void *arg, size_t query, cpb_error *error) {
   const wrapping *w = arg;
   const cpb_asking *a = &w->of;
   const uint64_t *ids = w->first + query * w->count;
-  size_t found = 0, cols = w->reading.cols;
+  size_t found = 0, cols = w->law.cols;
   cpb_store base = cpb_store_from_view(a->base);
   cpb_memory memory = {0};
   uint64_t *rows = cpb_memory_take(&memory, w->count, sizeof *rows);
@@ -146,9 +146,9 @@ static cpb_status prove_query(void *arg, size_t query, cpb_error *error) {
                               error);
   if (status == CPB_OK) {
     double norm = w->norms[query], kth = w->hits[query * w->o.k + w->o.k - 1].value;
-    double score_error = cpb_query_score_error(w->reading.d, CPB_F64) * cpb_reading_size(&w->reading, norm);
+    double score_error = cpb_query_score_error(w->law.d, CPB_F64) * cpb_score_law_size(&w->law, norm);
     double least =
-        cpb_reading_floor(&w->reading, norm, kth, cpb_reading_row_error(&w->reading, CPB_F32), score_error);
+        cpb_score_law_floor(&w->law, norm, kth, cpb_score_law_row_error(&w->law, CPB_F32), score_error);
     double lowest = lowest_of(w, query, cpb_rows(y, CPB_F32, found, cols), score_error, row) + score_error;
     w->o.proven[query] = cpb_query_proves(found, w->count, cpb_engine_rows(a), lowest, least);
   }
@@ -160,10 +160,10 @@ static bool prove_by_engine(wrapping *w) {
   const cpb_asking *a = &w->of;
   cpb_memory memory = {0};
   w->norms = cpb_memory_take(&memory, a->queries.rows, sizeof *w->norms);
-  w->p = cpb_memory_take(&memory, a->queries.rows, w->reading.cols * sizeof *w->p);
+  w->p = cpb_memory_take(&memory, a->queries.rows, w->law.cols * sizeof *w->p);
   cpb_status status = memory.failed
                           ? cpb_fail_memory(a->error, "%zu queries", a->queries.rows)
-                          : cpb_reading_prepare(&w->reading, a->queries, w->norms, w->p, a->exec, a->error);
+                          : cpb_score_law_prepare(&w->law, a->queries, w->norms, w->p, a->exec, a->error);
   if (status == CPB_OK) status = cpb_exec_try(a->exec, a->queries.rows, prove_query, w, a->error);
   cpb_memory_free(&memory);
   return status == CPB_OK;
@@ -236,7 +236,7 @@ static cpb_status check_certificate(wrapping *w, cpb_error *error) {
   if ((unsigned)w->o.certificate > CPB_CERTIFY_ROWS)
     return cpb_fail_choice(error, "certificate", (int)w->o.certificate);
   if (w->o.proven == NULL || w->o.certificate != CPB_CERTIFY_ENGINE) return CPB_OK;
-  cpb_status status = cpb_reading_of_transform(&w->reading, transform, w->o.radius, error);
+  cpb_status status = cpb_score_law_of_transform(&w->law, transform, w->o.radius, error);
   if (status != CPB_OK) return status;
   if (transform->map != NULL && transform->map->whiten != NULL)
     return cpb_fail_count(error, "certificate", CPB_CERTIFY_ENGINE,

@@ -118,7 +118,7 @@ static cpb_status fail_memory(const measurement *m, cpb_error *error) {
 
 /* ---- the largest coordinate ---- */
 
-static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
+static void rank_block(void *arg, size_t block, size_t first, size_t count) {
   (void)block;
   measurement *m = arg;
   if (has_stopped(m)) return;
@@ -137,7 +137,7 @@ static void look_at_block(void *arg, size_t block, size_t first, size_t count) {
 }
 
 static void find_factor(measurement *m, const cpb_exec *exec) {
-  cpb_blocks_run(&(cpb_blocks){m->job->base.rows, m->per_block, look_at_block, m}, exec);
+  cpb_blocks_run(&(cpb_blocks){m->job->base.rows, m->per_block, rank_block, m}, exec);
   uint32_t bits = (uint32_t)atomic_load(&m->largest);
   float largest;
   memcpy(&largest, &bits, sizeof largest);

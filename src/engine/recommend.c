@@ -259,7 +259,7 @@ static cpb_status find_spread(survey *s, const cpb_exec *exec, cpb_error *error)
   options.k = s->facts.sample.rows; /* skips the curve of recall */
   cpb_status status = cpb_choose_scale(s->facts.sample, s->facts.mean, &options, &choice, exec, error);
   if (status != CPB_OK) return status;
-  s->spread = cpb_choice_scale(choice);
+  s->spread = cpb_choice_facts_of(choice)->s;
   cpb_choice_free(choice);
   return CPB_OK;
 }

@@ -14,7 +14,7 @@
 #include "loops/chunk.h"
 #include "base/blocks.h"
 #include "base/tell.h"
-#include "engine/reading.h"
+#include "engine/score_law.h"
 #include "engine/t13_certificate.h"
 #include "search/query_numbers.h"
 
@@ -30,14 +30,14 @@
  * The coarsest row decides, so the result does not depend on their order. Whether the rows are images of the data at
  * all is checked by a seal (capball/advanced/seal.h) or by cpb_transform_verify. */
 
-typedef struct row_look {
+typedef struct row_facts {
   bool any;            /* a row other than an axis has been examined */
   cpb_dtype precision; /* the coarsest: f64, f32 or f16 */
   bool axis;           /* one was an axis, such as the image of the centre: exact in every type */
   bool unexplained;    /* one was farther from the surface than its type explains, .. */
   double off;          /* .. the farthest of these, .. */
   uint64_t row;        /* .. and its number */
-} row_look;
+} row_facts;
 
 static bool fits_half(double v) {
   uint64_t bits;
@@ -74,14 +74,14 @@ static bool is_short_row(const double *y, size_t cols, cpb_dtype type, cpb_dtype
 
 /* A row with a single non-zero coordinate, 1 or -1, on the sphere; the image of the centre under a lift. Its zeros were
  * rounded by less than the smallest half, and the surface bounds the rest. */
-static bool is_axis(const cpb_reading *reading, const double *y) {
-  size_t others = 0, looked = reading->map != NULL ? reading->cols : reading->d;
+static bool is_axis(const cpb_score_law *law, const double *y) {
+  size_t others = 0, looked = law->map != NULL ? law->cols : law->d;
   double size = 0;
   for (size_t i = 0; i < looked; i++) {
     others += y[i] != 0;
     size = fmax(size, fabs(y[i]));
   }
-  return reading->map != NULL ? others == 1 && size == 1 : others == 0;
+  return law->map != NULL ? others == 1 && size == 1 : others == 0;
 }
 
 static double unit_roundoff(cpb_dtype type) {
@@ -89,88 +89,89 @@ static double unit_roundoff(cpb_dtype type) {
 }
 
 /* The largest distance from the surface that rounding to the type and printing can cause. */
-static double explained(const cpb_reading *reading, cpb_dtype type) {
-  double sums = ((double)reading->d + 65) * 0x1p-53, times = reading->map != NULL ? 4 : 16;
+static double explained(const cpb_score_law *law, cpb_dtype type) {
+  double sums = ((double)law->d + 65) * 0x1p-53, times = law->map != NULL ? 4 : 16;
   return type == CPB_F64 ? sums : times * unit_roundoff(type) + sums;
 }
 
-static void join_looks(row_look *look, const row_look *other) {
+static void join_facts(row_facts *facts, const row_facts *other) {
   bool farther =
-      !look->unexplained || other->off > look->off || (other->off == look->off && other->row < look->row);
+      !facts->unexplained || other->off > facts->off || (other->off == facts->off && other->row < facts->row);
   if (other->unexplained && farther) {
-    look->off = other->off;
-    look->row = other->row;
+    facts->off = other->off;
+    facts->row = other->row;
   }
-  if (other->any && (!look->any || unit_roundoff(other->precision) > unit_roundoff(look->precision)))
-    look->precision = other->precision;
-  look->unexplained |= other->unexplained;
-  look->axis |= other->axis;
-  look->any |= other->any;
+  if (other->any && (!facts->any || unit_roundoff(other->precision) > unit_roundoff(facts->precision)))
+    facts->precision = other->precision;
+  facts->unexplained |= other->unexplained;
+  facts->axis |= other->axis;
+  facts->any |= other->any;
 }
 
 /* Row `number`, y: its stored values as doubles. EROW if it is not a point of the sphere or the lift. */
-static cpb_status look_at_row(row_look *look, const cpb_reading *reading, const double *y, cpb_dtype stored,
+static cpb_status examine_row(row_facts *facts, const cpb_score_law *law, const double *y, cpb_dtype stored,
                               uint64_t number, cpb_error *error) {
-  double off = cpb_reading_off(reading, y);
-  if (!(off <= explained(reading, CPB_F16)))
-    return cpb_fail_row(
-        error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number, "has length %.9g: not a point of the %s",
-        sqrt(cpb_loops_here()->dot(y, y, reading->cols)), reading->map != NULL ? "sphere" : "lift");
-  row_look one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(reading, y)};
+  double off = cpb_score_law_off(law, y);
+  if (!(off <= explained(law, CPB_F16)))
+    return cpb_fail_row(error, CPB_WHY_ROW_OFF_SPHERE, "embedded", number,
+                        "has length %.9g: not a point of the %s",
+                        sqrt(cpb_loops_here()->dot(y, y, law->cols)), law->map != NULL ? "sphere" : "lift");
+  row_facts one = {.precision = CPB_F64, .off = off, .row = number, .axis = is_axis(law, y)};
   one.any = !one.axis;
-  if (one.any && (stored == CPB_F16 || is_short_row(y, reading->cols, CPB_F16, stored)))
+  if (one.any && (stored == CPB_F16 || is_short_row(y, law->cols, CPB_F16, stored)))
     one.precision = CPB_F16;
-  else if (one.any && (stored == CPB_F32 || is_short_row(y, reading->cols, CPB_F32, stored)))
+  else if (one.any && (stored == CPB_F32 || is_short_row(y, law->cols, CPB_F32, stored)))
     one.precision = CPB_F32;
-  one.unexplained = one.any && off > explained(reading, one.precision);
-  join_looks(look, &one);
+  one.unexplained = one.any && off > explained(law, one.precision);
+  join_facts(facts, &one);
   return CPB_OK;
 }
 
 /* The largest distance of such rows from the images of the data; inf if one is unexplained. */
-static double look_error(const row_look *look, const cpb_reading *reading, cpb_dtype stored) {
-  if (look->unexplained) return INFINITY;
-  double error = cpb_reading_row_error(reading, look->any ? look->precision : stored);
-  return look->axis ? fmax(error, sqrt((double)reading->cols) * 0x1p-24) : error;
+static double facts_error(const row_facts *facts, const cpb_score_law *law, cpb_dtype stored) {
+  if (facts->unexplained) return INFINITY;
+  double error = cpb_score_law_row_error(law, facts->any ? facts->precision : stored);
+  return facts->axis ? fmax(error, sqrt((double)law->cols) * 0x1p-24) : error;
 }
 
 enum { TASK_ROWS = 512 };
 
 typedef struct looking {
-  const cpb_reading *reading;
+  const cpb_score_law *law;
   cpb_view block;
-  uint64_t first;  /* the number of its first row */
-  row_look *looks; /* one per task */
+  uint64_t first;        /* the number of its first row */
+  row_facts *task_facts; /* one per task */
 } looking;
 
 static cpb_status look_at_task(void *arg, size_t task, cpb_error *error) {
   const looking *l = arg;
   size_t i = task * TASK_ROWS, end = i + TASK_ROWS < l->block.rows ? i + TASK_ROWS : l->block.rows;
-  double *y = malloc(l->reading->cols * sizeof *y);
+  double *y = malloc(l->law->cols * sizeof *y);
   cpb_status status = y == NULL ? cpb_fail_memory(error, "a row") : CPB_OK;
   for (; i < end && status == CPB_OK; i++) {
     cpb_row_widen(l->block, i, y);
-    status = look_at_row(&l->looks[task], l->reading, y, l->block.dtype, l->first + i, error);
+    status = examine_row(&l->task_facts[task], l->law, y, l->block.dtype, l->first + i, error);
   }
   free(y);
   return status;
 }
 
-static cpb_status look_at_all(row_look *look, const cpb_reading *reading, cpb_source *rows,
+static cpb_status examine_all(row_facts *facts, const cpb_score_law *law, cpb_source *rows,
                               const cpb_exec *exec, cpb_error *error) {
-  looking l = {.reading = reading};
+  looking l = {.law = law};
   cpb_status status = rows->rewind(rows, error);
   for (; status == CPB_OK; l.first += l.block.rows) {
     status = rows->next(rows, &l.block, error);
     if (status != CPB_OK || l.block.rows == 0) break;
-    status = cpb_check_view(l.block, "embedded", reading->cols, error);
+    status = cpb_check_view(l.block, "embedded", law->cols, error);
     if (status != CPB_OK) break;
     size_t tasks = (l.block.rows + TASK_ROWS - 1) / TASK_ROWS;
-    l.looks = calloc(tasks, sizeof *l.looks);
-    status = l.looks == NULL ? cpb_fail_memory(error, "%zu rows", l.block.rows)
-                             : cpb_exec_try(exec, tasks, look_at_task, &l, error);
-    for (size_t task = 0; task < tasks && l.looks != NULL; task++) join_looks(look, &l.looks[task]);
-    free(l.looks);
+    l.task_facts = calloc(tasks, sizeof *l.task_facts);
+    status = l.task_facts == NULL ? cpb_fail_memory(error, "%zu rows", l.block.rows)
+                                  : cpb_exec_try(exec, tasks, look_at_task, &l, error);
+    for (size_t task = 0; task < tasks && l.task_facts != NULL; task++)
+      join_facts(facts, &l.task_facts[task]);
+    free(l.task_facts);
     if (status == CPB_OK) status = cpb_exec_tell(exec, 0, error);
   }
   return status;
@@ -184,12 +185,12 @@ CPB_DEFAULTS(cpb_rescore_options, .size = sizeof(cpb_rescore_options), .k = 10, 
 static const uint64_t NOT_COUNTED = UINT64_MAX;
 
 typedef struct rescoring {
-  cpb_reading reading;
+  cpb_score_law law;
   cpb_rescore_options o;
   size_t n, C, k;
-  row_look look;    /* at all rows read .. */
-  row_look *looks;  /* .. and at the candidates of each query; NULL: the precision is known */
-  double row_error; /* largest distance of the rows from the images of the data */
+  row_facts facts;        /* at all rows read .. */
+  row_facts *query_facts; /* .. and at the candidates of each query; NULL: the precision is known */
+  double row_error;       /* largest distance of the rows from the images of the data */
   cpb_view queries;
   const cpb_store *store;
   const uint64_t *ids;  /* n x C */
@@ -213,7 +214,7 @@ typedef struct candidates {
 } candidates;
 
 static cpb_view rows_of(const rescoring *r, const candidates *c) {
-  return cpb_rows(c->rows, r->store->dtype, r->C, r->reading.cols);
+  return cpb_rows(c->rows, r->store->dtype, r->C, r->law.cols);
 }
 
 static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
@@ -222,11 +223,11 @@ static const double *row_of(const rescoring *r, const candidates *c, size_t i) {
 }
 
 static double product_of(const rescoring *r, size_t query, const double *y) {
-  return cpb_loops_here()->dot(r->p + query * r->reading.cols, y, r->reading.cols);
+  return cpb_loops_here()->dot(r->p + query * r->law.cols, y, r->law.cols);
 }
 
 static double score_error(const rescoring *r, size_t query) {
-  return r->o.score_error * cpb_reading_size(&r->reading, r->norms[query]);
+  return r->o.score_error * cpb_score_law_size(&r->law, r->norms[query]);
 }
 
 static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_error *error) {
@@ -237,11 +238,11 @@ static cpb_status fail_on_row(const rescoring *r, size_t query, size_t i, cpb_er
 /* How far the rows of a query may be from those the engine had. A row that no type explains does not make the order
  * suspect. */
 static double slack_of(const rescoring *r, size_t query) {
-  double coarse = cpb_reading_row_error(&r->reading, CPB_F16);
-  if (r->looks == NULL) return r->row_error;
-  row_look look = r->look;
-  join_looks(&look, &r->looks[query]);
-  return fmin(coarse, look_error(&look, &r->reading, r->store->dtype));
+  double coarse = cpb_score_law_row_error(&r->law, CPB_F16);
+  if (r->query_facts == NULL) return r->row_error;
+  row_facts facts = r->facts;
+  join_facts(&facts, &r->query_facts[query]);
+  return fmin(coarse, facts_error(&facts, &r->law, r->store->dtype));
 }
 
 /* Engines return their best candidate first. Candidates whose scores do not descend were found with other vectors or
@@ -249,7 +250,7 @@ static double slack_of(const rescoring *r, size_t query) {
 static cpb_status check_order(const rescoring *r, size_t query, size_t i, double before, double score,
                               cpb_error *error) {
   double room =
-      2 * (score_error(r, query) + slack_of(r, query) * cpb_reading_size(&r->reading, r->norms[query]));
+      2 * (score_error(r, query) + slack_of(r, query) * cpb_score_law_size(&r->law, r->norms[query]));
   /* given scores are compared with each row instead */
   bool asked = !r->o.unordered && r->o.scores.data == NULL && r->C < r->store->rows;
   bool ordered = !asked || score <= before + room;
@@ -264,18 +265,18 @@ static cpb_status check_order(const rescoring *r, size_t query, size_t i, double
 
 static cpb_status look_at_rows(const rescoring *r, size_t query, const candidates *c, cpb_error *error) {
   cpb_status status = CPB_OK;
-  if (r->looks == NULL) return CPB_OK;
-  r->looks[query] = (row_look){0};
+  if (r->query_facts == NULL) return CPB_OK;
+  r->query_facts[query] = (row_facts){0};
   for (size_t i = 0; i < r->C && status == CPB_OK; i++)
-    status = look_at_row(&r->looks[query], &r->reading, row_of(r, c, i), r->store->dtype,
+    status = examine_row(&r->query_facts[query], &r->law, row_of(r, c, i), r->store->dtype,
                          r->ids[query * r->C + i], error);
   return status;
 }
 
 /* From the rows: the engine's scores may differ by score_error in either direction. */
 static cpb_status measure_rows(const rescoring *r, size_t query, candidates *c, cpb_error *error) {
-  cpb_status status = cpb_reading_distances(&r->reading, cpb_view_slice(r->queries, query, 1), rows_of(r, c),
-                                            c->of_row, error);
+  cpb_status status =
+      cpb_score_law_distances(&r->law, cpb_view_slice(r->queries, query, 1), rows_of(r, c), c->of_row, error);
   if (status == CPB_EROW) return error == NULL ? status : fail_on_row(r, query, (size_t)error->row, error);
   double before = INFINITY;
   for (size_t i = 0; i < r->C && status == CPB_OK; i++) {
@@ -300,7 +301,7 @@ static cpb_status check_score(const rescoring *r, size_t query, size_t i, double
                               cpb_error *error) {
   const char *what = cpb_score_names[r->o.score_kind];
   bool distance = r->o.score_kind == CPB_SCORE_COSINE_DISTANCE;
-  double size = cpb_reading_size(&r->reading, r->norms[query]);
+  double size = cpb_score_law_size(&r->law, r->norms[query]);
   double room = score_error(r, query) + 2 * slack_of(r, query) * size, product = product_of(r, query, y);
   char where[128];
   snprintf(where, sizeof where, "query %zu, candidate %zu (row %llu)", query, i,
@@ -327,7 +328,7 @@ static cpb_status measure_scores(const rescoring *r, size_t query, candidates *c
     double score = flip(r, cpb_view_at(r->o.scores, query, i));
     cpb_status status = check_score(r, query, i, score, y, error);
     if (status != CPB_OK) return status;
-    c->distance[i] = cpb_reading_scored(&r->reading, r->norms[query], score, y);
+    c->distance[i] = cpb_score_law_scored(&r->law, r->norms[query], score, y);
     c->lowest = fmin(c->lowest, score);
     if (isnan(c->distance[i])) return fail_on_row(r, query, i, error);
   }
@@ -357,7 +358,7 @@ static cpb_status rescore_query(void *arg, size_t i, cpb_error *error) {
   size_t query = r->first + i;
   cpb_memory m = {0};
   candidates c = {.rows = cpb_memory_take(&m, r->C, r->store->cols * cpb_dtype_size(r->store->dtype)),
-                  .row = cpb_memory_take(&m, r->reading.cols, sizeof(double)),
+                  .row = cpb_memory_take(&m, r->law.cols, sizeof(double)),
                   .distance = cpb_memory_take(&m, r->C, sizeof(double)),
                   .of_row = cpb_memory_take(&m, r->C, sizeof(double)),
                   .hits = cpb_memory_take(&m, r->C, sizeof(cpb_hit)),
@@ -392,7 +393,7 @@ static cpb_status rescore_all(rescoring *r, const cpb_exec *exec, cpb_error *err
 static uint64_t count_above(const rescoring *r, size_t query) {
   uint64_t above = 0;
   double limit =
-      r->least[query] - score_error(r, query) + 0x1p-40 * cpb_reading_size(&r->reading, r->norms[query]);
+      r->least[query] - score_error(r, query) + 0x1p-40 * cpb_score_law_size(&r->law, r->norms[query]);
   for (size_t i = 0; i < r->C && r->products != NULL; i++) above += r->products[query * r->C + i] >= limit;
   return above;
 }
@@ -401,8 +402,8 @@ static uint64_t count_above(const rescoring *r, size_t query) {
  * if the error of the rows is unbounded. */
 static void settle(rescoring *r, size_t query) {
   bool bounded = !isinf(r->row_error), whole = r->C == r->store->rows && bounded;
-  r->least[query] = bounded ? cpb_reading_floor(&r->reading, r->norms[query], r->kth[query], r->row_error,
-                                                score_error(r, query))
+  r->least[query] = bounded ? cpb_score_law_floor(&r->law, r->norms[query], r->kth[query], r->row_error,
+                                                  score_error(r, query))
                             : -INFINITY;
   bool enough = bounded && cpb_query_proves(r->C, r->C, r->store->rows, r->lowest[query], r->least[query]);
   r->needed[query] = enough && (whole || r->o.all == NULL) ? r->settled[query] : NOT_COUNTED;
@@ -435,7 +436,7 @@ static uint64_t verdict_on(const rescoring *r, size_t query, uint64_t count) {
 }
 
 static cpb_status count_needed(rescoring *r, const cpb_exec *exec, cpb_error *error) {
-  size_t open = 0, cols = r->reading.cols;
+  size_t open = 0, cols = r->law.cols;
   for (size_t i = 0; i < r->n; i++) open += r->needed[i] == NOT_COUNTED;
   if (open == 0) return CPB_OK;
   cpb_memory memory = {0};
@@ -487,9 +488,9 @@ static cpb_status check_ids(const rescoring *r, cpb_error *error) {
  * from the candidates. */
 static cpb_status find_precision(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   if (r->o.precision == CPB_PRECISION_UNKNOWN)
-    return r->o.all != NULL ? look_at_all(&r->look, &r->reading, r->o.all, exec, error) : CPB_OK;
-  r->row_error = cpb_reading_row_error(&r->reading, (cpb_dtype)r->o.precision);
-  r->looks = NULL;
+    return r->o.all != NULL ? examine_all(&r->facts, &r->law, r->o.all, exec, error) : CPB_OK;
+  r->row_error = cpb_score_law_row_error(&r->law, (cpb_dtype)r->o.precision);
+  r->query_facts = NULL;
   return CPB_OK;
 }
 
@@ -498,7 +499,7 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
   if (r->ids == NULL || r->hits == NULL) return cpb_fail_missing(error, r->ids == NULL ? "ids" : "hits");
   cpb_status status = r->o.all == NULL ? CPB_OK : cpb_check_readable(r->o.all, "all", error);
   if (status == CPB_OK)
-    status = cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->reading.cols, error);
+    status = cpb_check_view(cpb_rows(NULL, CPB_F32, 0, r->store->cols), "embedded", r->law.cols, error);
   if (status != CPB_OK) return status;
   if (r->store->dtype > CPB_F16)
     return cpb_fail(
@@ -520,24 +521,24 @@ static cpb_status check(const rescoring *r, cpb_error *error) {
 static cpb_status run(rescoring *r, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = check(r, error);
   if (status == CPB_OK) status = find_precision(r, exec, error);
-  if (status == CPB_OK) status = cpb_reading_prepare(&r->reading, r->queries, r->norms, r->p, exec, error);
+  if (status == CPB_OK) status = cpb_score_law_prepare(&r->law, r->queries, r->norms, r->p, exec, error);
   if (status == CPB_OK) status = rescore_all(r, exec, error);
   if (status != CPB_OK) return status;
-  for (size_t i = 0; r->looks != NULL && i < r->n; i++) join_looks(&r->look, &r->looks[i]);
-  if (r->looks != NULL) r->row_error = look_error(&r->look, &r->reading, r->store->dtype);
+  for (size_t i = 0; r->query_facts != NULL && i < r->n; i++) join_facts(&r->facts, &r->query_facts[i]);
+  if (r->query_facts != NULL) r->row_error = facts_error(&r->facts, &r->law, r->store->dtype);
   for (size_t i = 0; i < r->n; i++) settle(r, i);
   return count_needed(r, exec, error);
 }
 
 static void give_facts(const rescoring *r) {
   cpb_stored_rows facts = {.size = sizeof facts,
-                           .precision = r->looks == NULL ? (cpb_dtype)r->o.precision
-                                        : r->look.any    ? r->look.precision
-                                                         : r->store->dtype,
+                           .precision = r->query_facts == NULL ? (cpb_dtype)r->o.precision
+                                        : r->facts.any         ? r->facts.precision
+                                                               : r->store->dtype,
                            .row_error = r->row_error,
-                           .unexplained = r->look.unexplained,
-                           .off = r->look.off,
-                           .row = r->look.row};
+                           .unexplained = r->facts.unexplained,
+                           .off = r->facts.off,
+                           .row = r->facts.row};
   if (r->o.stored != NULL) cpb_sized_give(r->o.stored, &facts, sizeof facts);
 }
 
@@ -547,10 +548,10 @@ static void get_memory(rescoring *r, cpb_memory *m) {
   r->least = cpb_memory_take(m, n, sizeof *r->least);
   r->kth = cpb_memory_take(m, n, sizeof *r->kth);
   r->lowest = cpb_memory_take(m, n, sizeof *r->lowest);
-  r->p = cpb_memory_take(m, n, r->reading.cols * sizeof *r->p);
+  r->p = cpb_memory_take(m, n, r->law.cols * sizeof *r->p);
   r->needed = cpb_memory_zeros(m, n, sizeof *r->needed);
   r->settled = cpb_memory_zeros(m, n, sizeof *r->settled);
-  r->looks = cpb_memory_zeros(m, n, sizeof *r->looks);
+  r->query_facts = cpb_memory_zeros(m, n, sizeof *r->query_facts);
   if (r->o.all != NULL) r->products = cpb_memory_take(m, n, r->C * sizeof *r->products);
 }
 
@@ -568,13 +569,12 @@ cpb_status cpb_transform_rescore(const cpb_transform *transform, cpb_view querie
   cpb_status status = cpb_sized_take(&r.o, sizeof r.o, options, "rescore options", error);
   if (status == CPB_OK && !(r.o.within >= 0 && r.o.within < INFINITY))
     status = cpb_fail_domain(error, "within", r.o.within, "within must be >= 0 and finite");
-  if (status == CPB_OK) status = cpb_reading_of_transform(&r.reading, transform, r.o.radius, error);
-  if (status == CPB_OK) status = cpb_check_view(queries, "queries", r.reading.d, error);
+  if (status == CPB_OK) status = cpb_score_law_of_transform(&r.law, transform, r.o.radius, error);
+  if (status == CPB_OK) status = cpb_check_view(queries, "queries", r.law.d, error);
   if (status != CPB_OK) return status;
   r.k = r.o.within > 0 ? r.C : r.o.k;
   if (isnan(r.o.score_error))
-    r.o.score_error =
-        cpb_query_score_error(r.reading.d, r.o.scores.data != NULL ? r.o.scores.dtype : CPB_F64);
+    r.o.score_error = cpb_query_score_error(r.law.d, r.o.scores.data != NULL ? r.o.scores.dtype : CPB_F64);
   cpb_memory memory = {0};
   get_memory(&r, &memory);
   status = memory.failed ? cpb_fail_memory(error, "%zu queries", r.n) : run(&r, exec, error);

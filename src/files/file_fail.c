@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/json_text.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
 

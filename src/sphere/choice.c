@@ -38,11 +38,7 @@ struct cpb_choice {
 
 void cpb_choice_free(cpb_choice *choice) { free(choice); }
 
-double cpb_choice_scale(const cpb_choice *choice) { return choice->facts.s; }
-
-void cpb_choice_describe(const cpb_choice *choice, cpb_choice_facts *facts) {
-  cpb_sized_give(facts, choice == NULL ? NULL : &choice->facts, sizeof choice->facts);
-}
+const cpb_choice_facts *cpb_choice_facts_of(const cpb_choice *choice) { return &choice->facts; }
 
 /* ---- ABID ---- */
 
@@ -91,8 +87,6 @@ static cpb_status find_spread(cpb_choice *c, cpb_view sample, const double *cent
                               cpb_error *error) {
   cpb_abid_curve *curve;
   cpb_status status = cpb_abid_curve_new(sample, center, 0, &curve, exec, error);
-  if (status == CPB_EINVAL) /* norms too far apart */
-    status = cpb_abid_curve_new(sample, center, 256, &curve, exec, error);
   if (status != CPB_OK) return status;
   c->facts.sample_mean_norm = cpb_abid_curve_mean_norm(curve);
   if (sample.rows < 2 || !(c->facts.sample_mean_norm > 0))

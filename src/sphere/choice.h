@@ -2,6 +2,7 @@
 #ifndef CPB_SPHERE_CHOICE_H
 #define CPB_SPHERE_CHOICE_H
 
+#include "capball/advanced/abid.h"
 #include "capball/map.h"
 
 /** The goal. Start from cpb_goal_options_init. */
@@ -24,7 +25,25 @@ void cpb_goal_options_init(cpb_goal_options *options, size_t size);
 cpb_status cpb_choose_scale(cpb_view sample, const double *center, const cpb_goal_options *options,
                             cpb_choice **choice, const cpb_exec *exec, cpb_error *error);
 
-double cpb_choice_scale(const cpb_choice *choice);
+/* What was chosen. Arrays are views into the choice; curves are empty for mean, median and hemisphere. */
+typedef struct cpb_choice_facts {
+  double s;
+  double value;               /* the goal's measure at s: a norm, ABID, recall */
+  double sample_mean_norm;    /* NaN if not needed */
+  size_t alternative_count;   /* number of goals in this library */
+  const double *alternatives; /* s of every goal, by its number; for spread and recall, those of mean, median
+                                 and hemisphere are from the sample if the norms of all rows are not known.
+                                 NaN if not known */
+  size_t abid_count;
+  const cpb_curve_point *abid; /* 0.1 .. 10 times the mean norm of the sample */
+  size_t maxima_count;
+  const cpb_abid_maximum *maxima; /* of ABID, highest first */
+  size_t ceiling_count;
+  const cpb_curve_point *ceiling; /* recall of exact search on embedded rows, by increasing s */
+} cpb_choice_facts;
+
+/* A view into the choice. */
+const cpb_choice_facts *cpb_choice_facts_of(const cpb_choice *choice);
 
 /** The ceiling of exact search: with the first `queries` rows as queries, the fraction of the true k nearest
  *  other rows that are also among the k nearest in the embedded space.                                 T13

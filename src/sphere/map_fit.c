@@ -31,7 +31,7 @@ cpb_status cpb_scale_fit(cpb_goal goal, double target, size_t k, const cpb_stati
   options.norm_max = facts->norm_max;
   cpb_choice *chosen;
   cpb_status status = cpb_choose_scale(sample, center, &options, &chosen, exec, error);
-  if (status == CPB_OK) *s = cpb_choice_scale(chosen);
+  if (status == CPB_OK) *s = cpb_choice_facts_of(chosen)->s;
   if (choice != NULL)
     *choice = chosen;
   else

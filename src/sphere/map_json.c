@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sphere/choice.h"
 #include "sphere/map_object.h"
 #include "base/fail.h"
 #include "base/sized.h"
@@ -185,10 +186,8 @@ cpb_status cpb_choice_to_json(const cpb_choice *choice, const cpb_map_fit_option
   cpb_map_fit_options_init(&of, sizeof of);
   cpb_status status = cpb_sized_take(&of, sizeof of, options, "map fit options", error);
   if (status != CPB_OK) return status;
-  cpb_choice_facts facts = {.size = sizeof facts};
-  cpb_choice_describe(choice, &facts);
   cpb_text t = {.style = {.compact = true, .fewest = true}};
-  put_evidence(&t, &facts, &of);
+  put_evidence(&t, cpb_choice_facts_of(choice), &of);
   *text = t.failure == CPB_JSON_WHOLE ? t.bytes : NULL;
   if (*text != NULL) return CPB_OK;
   free(t.bytes);

@@ -154,7 +154,7 @@ cpb_status cpb_record_faults(void *arg, const cpb_slot *slot, cpb_first_fault *f
 
 /* ---- all rows at once ---- */
 
-cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error) {
+cpb_status cpb_row_cache_add(cpb_row_cache *to, cpb_view block, cpb_error *error) {
   size_t step = block.stride * cpb_dtype_size(block.dtype);
   if (block.rows > to->room - to->rows) {
     size_t room = 2 * (to->rows + block.rows);
@@ -168,7 +168,7 @@ cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *err
 }
 
 static cpb_status append_block(void *arg, const cpb_slot *slot, cpb_error *error) {
-  return cpb_row_buffer_add(arg, slot->rows, error);
+  return cpb_row_cache_add(arg, slot->rows, error);
 }
 
 cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb_error *error) {
@@ -178,7 +178,7 @@ cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb
     *rows = source->view;
     return CPB_OK;
   }
-  cpb_row_buffer all = {.row_bytes = source->cols * cpb_dtype_size(cpb_pass_dtype(source))};
+  cpb_row_cache all = {.row_bytes = source->cols * cpb_dtype_size(cpb_pass_dtype(source))};
   cpb_pass pass = {.arg = &all, .gather = append_block};
   cpb_status status = cpb_pass_run(passes, &pass, error);
   if (status != CPB_OK) {
@@ -206,15 +206,15 @@ enum { KEPT_BYTES = 64 << 20 };
 
 void cpb_cached_source_free(cpb_cached_source *kept) {
   free(kept->cache.data);
-  kept->cache = (cpb_row_buffer){.row_bytes = kept->cache.row_bytes};
+  kept->cache = (cpb_row_cache){.row_bytes = kept->cache.row_bytes};
   kept->keeping = false;
 }
 
 static void keep(cpb_cached_source *kept, cpb_view block) {
-  cpb_row_buffer *cache = &kept->cache;
+  cpb_row_cache *cache = &kept->cache;
   bool usual = block.dtype == kept->source.dtype && block.cols == kept->source.cols;
   bool few = block.rows <= KEPT_BYTES / cache->row_bytes - cache->rows;
-  if (!usual || !few || cpb_row_buffer_add(cache, block, NULL) != CPB_OK) cpb_cached_source_free(kept);
+  if (!usual || !few || cpb_row_cache_add(cache, block, NULL) != CPB_OK) cpb_cached_source_free(kept);
 }
 
 static void become_view(cpb_cached_source *kept) {

@@ -73,20 +73,20 @@ cpb_status cpb_passes_hold(cpb_passes *passes, cpb_view *rows, void **owned, cpb
 
 /* ---- Caches the rows of a source of unknown length, as long as they are few, so that text is parsed only once. ---- */
 
-typedef struct cpb_row_buffer {
+typedef struct cpb_row_cache {
   char *data;
   size_t row_bytes, rows, room; /* rows */
-} cpb_row_buffer;
+} cpb_row_cache;
 
 /* Appends the rows of a block without gaps between them. */
-cpb_status cpb_row_buffer_add(cpb_row_buffer *to, cpb_view block, cpb_error *error);
+cpb_status cpb_row_cache_add(cpb_row_cache *to, cpb_view block, cpb_error *error);
 
 typedef struct cpb_cached_source {
   cpb_source source; /* to be read instead of `of`; a view once the rows are cached */
   cpb_source *of;
   uint64_t rows; /* of the last pass that read `of` */
   bool keeping;
-  cpb_row_buffer cache;
+  cpb_row_cache cache;
 } cpb_cached_source;
 
 void cpb_cached_source_init(cpb_cached_source *kept, cpb_source *of);

@@ -270,16 +270,10 @@ static cpb_status curve_alloc(cpb_abid_curve **curve, size_t nodes, cpb_error *e
   return cpb_fail_memory(error, "a curve of %zu nodes", nodes);
 }
 
-static cpb_status find_nodes(range r, size_t bins, size_t *nodes, cpb_error *error) {
-  *nodes = bins;
-  if (bins > 4096) return cpb_fail_count(error, "bins", bins, "at most 4096 bins");
-  if (bins > 0) return CPB_OK;
-  if (r.high - r.low > 18 * log_10)
-    return cpb_fail(error, CPB_WHY_NORMS_FAR_APART, "bins",
-                    "norms from %g to %g are too far apart for interpolation: take bins", cpb_exp(r.low),
-                    cpb_exp(r.high));
-  *nodes = r.low <= r.high ? chebyshev_count(r) : 0;
-  return CPB_OK;
+enum { BINS_FAR_APART = 256 }; /* for norms that are too far apart for Chebyshev nodes */
+
+static size_t count_nodes(range r, size_t bins) {
+  return bins > 0 ? bins : r.low <= r.high ? chebyshev_count(r) : 0;
 }
 
 static void count_rows(cpb_abid_curve *c, const cpb_directions *u, const cpb_weights *w) {
@@ -305,9 +299,11 @@ static cpb_status fill_curve(cpb_abid_curve **curve, cpb_memory *memory, const c
       double log = sorted[count++] = cpb_log(u->norm[i]);
       r = (range){fmin(r.low, log), fmax(r.high, log)};
     }
+  if (bins > 4096) return cpb_fail_count(error, "bins", bins, "at most 4096 bins");
+  if (bins == 0 && r.high - r.low > 18 * log_10) bins = BINS_FAR_APART;
   if (bins > 0) cpb_sort_numbers(sorted, count);
-  cpb_status status = find_nodes(r, bins, &nodes, error);
-  if (status == CPB_OK) status = curve_alloc(curve, nodes, error);
+  nodes = count_nodes(r, bins);
+  cpb_status status = curve_alloc(curve, nodes, error);
   if (status == CPB_OK) status = cpb_weights_new(&w, memory, u, nodes, error);
   if (status != CPB_OK) return status;
   double *numbers = cpb_memory_take(memory, 2 * nodes, sizeof *numbers);

@@ -117,15 +117,13 @@ static cpb_status sketch(answer *a, const cpb_exec *exec, cpb_error *error) {
 static cpb_status scale(answer *a, const cpb_exec *exec, cpb_error *error) {
   cpb_goal_options options;
   cpb_choice *choice = NULL;
-  cpb_choice_facts facts = {.size = sizeof facts};
   cpb_goal_options_init(&options, sizeof options);
   options.goal = CPB_GOAL_RECALL;
   options.queries = 100;
   options.target = 0.8;
   cpb_status status = cpb_choose_scale(cpb_rows(x, CPB_F64, SMALL, D), NULL, &options, &choice, exec, error);
   assert_true((choice != NULL) == (status == CPB_OK));
-  if (status == CPB_OK) cpb_choice_describe(choice, &facts);
-  a->numbers[0] = facts.s;
+  a->numbers[0] = status == CPB_OK ? cpb_choice_facts_of(choice)->s : 0;
   cpb_choice_free(choice);
   return status;
 }

@@ -10,7 +10,6 @@
 #include "engine/t13_query.h"
 #include "support/big.h"
 #include "support/check.h"
-#include "support/round.h"
 #include "sphere/embedded_distance.h"
 
 static cpb_map *map_of(size_t d, double s, const double *center, const double *whiten) {

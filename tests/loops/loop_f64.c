@@ -6,7 +6,6 @@
 #include "loops/chunk.h"
 #include "support/check.h"
 #include "support/big.h"
-#include "support/round.h"
 
 enum { LONGEST = 4096, SLACK = 8, ROOM = LONGEST + SLACK };
 

@@ -173,15 +173,13 @@ static void scales(void) {
   for (int goal = CPB_GOAL_SPREAD; goal <= CPB_GOAL_RECALL; goal++) {
     cpb_goal_options options;
     cpb_choice *choice;
-    cpb_choice_facts facts = {.size = sizeof facts};
     cpb_goal_options_init(&options, sizeof options);
     options.goal = (cpb_goal)goal;
     options.queries = 100;
     begin();
     ok(cpb_choose_scale(rows, center, &options, &choice, NULL, &error), &error);
-    cpb_choice_describe(choice, &facts);
-    take_number(facts.s);
-    take_number(facts.value);
+    take_number(cpb_choice_facts_of(choice)->s);
+    take_number(cpb_choice_facts_of(choice)->value);
     cpb_choice_free(choice);
     end(goal == CPB_GOAL_SPREAD ? "goal spread" : "goal recall");
   }

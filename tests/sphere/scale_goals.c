@@ -107,12 +107,12 @@ static void choose(cpb_view sample, const cpb_goal_options *options, cpb_choice_
   cpb_error error;
   cpb_choice_free(choice);
   test_status((int)cpb_choose_scale(sample, NULL, options, &choice, NULL, &error), CPB_OK, error.text);
-  cpb_choice_describe(choice, facts);
+  *facts = *cpb_choice_facts_of(choice);
 }
 
 static void each_goal(void **state) {
   (void)state;
-  cpb_choice_facts choice = {.size = sizeof choice};
+  cpb_choice_facts choice;
   fill(3, false);
   cpb_view sample = cpb_rows(x, CPB_F64, N, D);
   cpb_goal_options options;

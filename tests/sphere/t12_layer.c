@@ -7,7 +7,6 @@
 #include "capball/advanced/laws.h"
 #include "support/check.h"
 #include "support/big.h"
-#include "support/round.h"
 
 enum { MOST = 784 };
 static const size_t dimensions[] = {1, 2, 3, 10, 64, 100, MOST};

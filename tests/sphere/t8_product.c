@@ -6,7 +6,6 @@
 #include "sphere/products.h"
 #include "support/check.h"
 #include "support/big.h"
-#include "support/round.h"
 
 enum { D = 3, TRIES = 3000 };
 

@@ -17,7 +17,7 @@ assert (ids == order[:, :10]).all() and np.allclose(distances, np.take_along_axi
 radius = float(np.median(distances[:, -1]))
 near = capball.range_search(rows, queries, radius)
 for i in range(len(queries)):
-    assert set(near.of(i).ids) == set(np.flatnonzero(plain[i] <= radius))
+    assert set(near[i].ids) == set(np.flatnonzero(plain[i] <= radius))
 
 # Rows that stay: one query is one pass, rows come and go, and a file brings them back.
 index = capball.Index(24)

@@ -42,7 +42,7 @@ for name in engines:
         print(f"  on all rows {other:.4f}  {way}")
     assert ours >= max(every.values()) - 0.01
     audited = index.search(queries, k, audit=32)
-    assert abs(audited.recall - ours) <= 5 * audited.error + 0.02
+    assert abs(audited.recall - ours) <= 5 * audited.recall_error + 0.02
 
 # A range of more rows than any usual number of candidates is whole.
 index = Euclidean(engines[0]).add(np.concatenate([0.01 * rng.normal(size=(21030, 8)), 9 + rng.normal(size=(3000, 8))]).astype(np.float32))

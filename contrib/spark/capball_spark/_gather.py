@@ -34,15 +34,15 @@ def _read_statistics(state: bytes, d: int) -> Any:
     return _core.Statistics.deserialize(state)
 
 
-def _read_core(state: bytes, d: int) -> Any:
-    return _core.Core.deserialize(state, d)
+def _read_ball_rounds(state: bytes, d: int) -> Any:
+    return _core.BallRounds.deserialize(state, d)
 
 
-def _read_tail(state: bytes, d: int) -> Any:
-    return _core.Tail.deserialize(state, d)
+def _read_svdd_rounds(state: bytes, d: int) -> Any:
+    return _core.SvddRounds.deserialize(state, d)
 
 
-STATISTICS, CORES, TAILS = Kind(_read_statistics), Kind(_read_core), Kind(_read_tail)
+STATISTICS, BALL_ROUNDS, SVDD_ROUNDS = Kind(_read_statistics), Kind(_read_ball_rounds), Kind(_read_svdd_rounds)
 
 
 class Gathered(NamedTuple):

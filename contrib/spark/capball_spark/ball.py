@@ -13,7 +13,7 @@ from pyspark.sql.types import DoubleType
 import pyarrow as pa
 
 from .. import BallModel, _core
-from ._gather import CORES, STATISTICS, TAILS, Kind, gather, ids_of, update
+from ._gather import BALL_ROUNDS, STATISTICS, SVDD_ROUNDS, Kind, gather, ids_of, update
 from ._shared import Artefact, Files, VectorParams, hand_on, param
 from ._vectors import Block, Columns, Reader
 from .embedding import append, by_rows
@@ -44,8 +44,8 @@ class BallDetector(Files, Estimator, _Params):
     def _kind(self) -> tuple[Kind, Any]:
         nu, gap, rounds = self.value("nu"), self.value("gap"), self.value("maxRounds")
         if nu == 0:
-            return CORES, lambda d: _core.Core(d, gap)
-        return TAILS, lambda d: _core.Tail(d, nu, gap, rounds)
+            return BALL_ROUNDS, lambda d: _core.BallRounds(d, gap)
+        return SVDD_ROUNDS, lambda d: _core.SvddRounds(d, nu, gap, rounds)
 
     def _fit(self, dataset: DataFrame) -> "BallDetectorModel":
         if self.value("weightCol") is not None and self.value("nu") == 0:

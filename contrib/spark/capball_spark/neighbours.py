@@ -18,7 +18,7 @@ from pyspark.ml.param import TypeConverters
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .. import Index, RowError, Search, _core
+from .. import Index, RowError, Search, Within, _core
 from .. import Sketch as _Sketch
 from ._parquet import mapped
 from ._shared import Files, VectorParams, hand_on, param
@@ -144,7 +144,7 @@ class KNNModel(Files, Model, _Params):
                 index = Index.open(names[number])
                 for start in range(0, len(rows), BLOCK):
                     part = slice(start, start + BLOCK)
-                    yield from _lists(start, ids[part], *_found(index, rows[part], k, None if limits is None else limits[part]))
+                    yield from _lists(start, ids[part], _found(index, rows[part], k, None if limits is None else limits[part]))
 
         return self.base.sparkSession.range(0, len(names), 1, max(1, len(names))).mapInArrow(search, _LISTS)
 
@@ -174,7 +174,7 @@ class KNNModel(Files, Model, _Params):
                 except RowError as failure:  # such as a row without a direction: the search is void
                     reader.refuse_row(block, failure.row or 0, failure)
             for part, one in zip(parts, searches):
-                yield from _lists(part.start, ids[part], *one.result())
+                yield from _lists(part.start, ids[part], one.result(), one.bits if isinstance(one, Candidates) else None)
 
         return mapped(self.base, columns, search, _LISTS)
 
@@ -211,14 +211,13 @@ def _dtype(columns: Columns, frame: DataFrame) -> str:
     return "f4" if columns.element(frame).typeName() == "float" else "f8"
 
 
-def _found(index: Index, queries: np.ndarray, k: int, limits: np.ndarray | None) -> tuple[np.ndarray, ...]:
-    """As Search.result: the ends of the lists, ids, values."""
+def _found(index: Index, queries: np.ndarray, k: int, limits: np.ndarray | None) -> Within:
+    """As Search.result."""
     if limits is not None:
-        within = index.range_search(queries, limits, threads=1)
-        return within.lims, within.ids, within.distances
+        return index.range_search(queries, limits, threads=1)
     width = min(k, len(index))
     near = index.search(queries, width, threads=1)
-    return np.arange(len(queries) + 1) * width, near.ids.reshape(-1), near.distances.astype(np.float64).reshape(-1)
+    return Within(np.arange(len(queries) + 1) * width, near.ids.reshape(-1), near.distances.astype(np.float64).reshape(-1))
 
 
 class Candidates:
@@ -251,10 +250,10 @@ class Candidates:
                               np.concatenate([self.values, values], 1), self.count)
         self.bits, self.ids, self.values = kept
 
-    def result(self) -> tuple[np.ndarray, ...]:
+    def result(self) -> Within:
         width = self.ids.shape[1]
         lims = np.arange(0, (len(self.ids) + 1) * width, width) if width else np.zeros(len(self.ids) + 1, np.int64)
-        return lims, self.ids.reshape(-1), self.values.reshape(-1), self.bits.reshape(-1)
+        return Within(lims, self.ids.reshape(-1), self.values.reshape(-1))
 
 
 def _nearest_codes(bits: np.ndarray, ids: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
@@ -262,14 +261,13 @@ def _nearest_codes(bits: np.ndarray, ids: np.ndarray, values: np.ndarray, count:
     return tuple(np.take_along_axis(part, order, 1) for part in (bits, ids, values))
 
 
-def _lists(first: int, queries: np.ndarray, lims: np.ndarray, ids: np.ndarray, values: np.ndarray,
-           order: np.ndarray | None = None) -> Iterator[pa.RecordBatch]:
+def _lists(first: int, queries: np.ndarray, found: Within, order: np.ndarray | None = None) -> Iterator[pa.RecordBatch]:
     """What a partition found, in chunks of queries."""
     for start in range(0, len(queries), CHUNK):
-        some = lims[start:start + CHUNK + 1]
+        some = found.lims[start:start + CHUNK + 1]
         part = slice(int(some[0]), int(some[-1]))
-        parts = (queries[start:start + CHUNK], some - some[0], ids[part], values[part],
-                 np.empty(0) if order is None else order[part])
+        parts = (queries[start:start + CHUNK], some - some[0], found.ids[part], found.distances[part],
+                 np.empty(0) if order is None else order.reshape(-1)[part])
         row = [pa.array([(first + start) // CHUNK])]
         yield pa.record_batch(row + [pa.array([np.ascontiguousarray(p).tobytes()], pa.binary()) for p in parts],
                               schema=_LISTS_ARROW)

@@ -1,9 +1,13 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python" / "tests"))
+from fixtures import shared  # noqa: E402, F401
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("BUILD", ROOT / "build"))
@@ -45,14 +49,6 @@ def rows():
     x[100:200] = np.round(x[100:200])
     x[200:210] = x[:10]
     return x
-
-
-@pytest.fixture(scope="session")
-def shared():
-    folder = ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("../shared/data is not there")
-    return folder
 
 
 def sorted_rows(rows):

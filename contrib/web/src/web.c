@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/printable.h"
+#include "base/utf8.h"
 
 cpb_error web_error;
 

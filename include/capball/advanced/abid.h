@@ -47,6 +47,16 @@ typedef struct cpb_abid_scales {
 CPB_CALL cpb_status cpb_abid_embedded(cpb_view x, const double *center, cpb_pairs pairs,
                                       cpb_abid_scales scales, const cpb_exec *exec, cpb_error *error);
 
+/** One point of a curve as a function of s. */
+typedef struct cpb_curve_point {
+  double s, value;
+} cpb_curve_point;
+
+/** One maximum of a curve. */
+typedef struct cpb_abid_maximum {
+  double s, abid;
+} cpb_abid_maximum;
+
 /** ABID of S(x - center) as a function of s, with a cost of evaluation independent of n and d. */
 typedef struct cpb_abid_curve cpb_abid_curve;
 
@@ -54,7 +64,7 @@ typedef struct cpb_abid_curve cpb_abid_curve;
  *  bins    > 0: linear interpolation in log|x| between the bounds of this many bins, placed by count
  *          and by width; error below 1e-3 for 32
  *          0: interpolation at Chebyshev nodes of log|x|, as many as 1e-13 needs (about 20 for
- *          norms within a factor of 2, 35 for 10, 80 for 1000); EINVAL if norms differ by more than 1e18
+ *          norms within a factor of 2, 35 for 10, 80 for 1000); 256 bins if norms differ by more than 1e18
  *  Rows, errors and threads as in cpb_abid_embedded; the cost is the same as for as many scales. */
 CPB_CALL cpb_status cpb_abid_curve_new(cpb_view x, const double *center, size_t bins, cpb_abid_curve **curve,
                                        const cpb_exec *exec, cpb_error *error);

@@ -20,7 +20,7 @@ import logging
 import os
 import warnings
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -43,30 +43,6 @@ _CERTIFICATE = {False: "none", True: "rows", "engine": "engine"}
 
 class EngineError(RuntimeError):
     """The engine has raised an exception, which is the __cause__, for the queries that the message names."""
-
-
-class Certified(NamedTuple):
-    """Neighbours, and for which queries they are proven to be the nearest of all rows."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    proven: np.ndarray
-
-
-class CertifiedRange(NamedTuple):
-    """The rows within a radius of each query, and for which queries they are proven to be all of them."""
-
-    found: capball.Within
-    proven: np.ndarray
-
-
-class Audited(NamedTuple):
-    """Neighbours, and the share of the true ones among them, measured on some of the queries; error is its standard error."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    recall: float
-    error: float
 
 
 class Trial(NamedTuple):
@@ -404,25 +380,16 @@ the transform was fitted, and neighbours may be missed""" if out else ""
 
     # ---- search
 
-    @overload
-    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False, filter: Any = None,
-               audit: Literal[0] = 0) -> capball.Neighbors: ...
-    @overload
-    def search(self, queries: Any, k: int = 10, *, certificates: Literal[True, "engine"], filter: Any = None,
-               audit: Literal[0] = 0) -> Certified: ...
-    @overload
-    def search(self, queries: Any, k: int = 10, *, certificates: Literal[False] = False, filter: Any = None,
-               audit: int) -> Audited: ...
     def search(self, queries: Any, k: int = 10, *, certificates: Literal[False, True, "engine"] = False, filter: Any = None,
-               audit: int = 0) -> capball.Neighbors | Certified | Audited:
+               audit: int = 0) -> capball.Neighbors:
         """(distances, ids) of the k nearest among the candidates, by exact Euclidean distances.
 
-        certificates  also a flag for each query. True: all rows are looked at, and none that the engine left out is
+        certificates  also `proven`, a flag for each query. True: all rows are looked at, and none that the engine left out is
                       nearer, whatever it did. "engine" (sphere, lift-ip and lift-cosine): no other row is looked at, and
                       none is nearer if the engine keeps its promise, that its answer are the best of all the rows it
                       has, the best first; an answer of fewer rows than it was asked for proves nothing
         filter        rows that may be found: a flag for each row, or ids; few of them are searched exactly
-        audit         so many of the queries are searched exactly, too, for the recall of the answer
+        audit         so many of the queries are searched exactly, too, for the `recall` of the answer
         """
         queries, allowed = self._queries(queries), self._allowed(filter)
         whole = allowed is None or allowed is self._alive and len(self._held) == len(self)
@@ -430,28 +397,21 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         (distances, near), proven = _core.engine_search(
             self.way, self.rows, queries, self._answer, k, self._count(k), self._usual_radius(k), twice, self.metric,
             None if len(self._held) == len(self.rows) else self._held, None if whole else allowed, _CERTIFICATE[certificates])
-        if certificates:
-            return Certified(distances, near, proven.view(bool))
+        beside: dict[str, Any] = {"proven": proven.view(bool)} if certificates else {}
         if audit:
             some = np.random.default_rng(0).permutation(len(queries))[:audit]
             those = np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed)
             true = those[capball.knn(self.rows[those], queries[some], k).ids]
-            return Audited(distances, near, *_mean(_shares(near[some], true)))
-        return capball.Neighbors(distances, near)
+            beside["recall"], beside["recall_error"] = _mean(_shares(near[some], true))
+        return capball.Neighbors(distances, near, **beside)
 
     def _count(self, k: int) -> int:
         return max(k, self.candidates or max(100, 10 * k))
 
     # ---- range
 
-    @overload
     def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
-                     certificates: Literal[False] = False) -> capball.Within: ...
-    @overload
-    def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
-                     certificates: Literal[True]) -> CertifiedRange: ...
-    def range_search(self, queries: Any, radius: Any, most: int | None = None, *, filter: Any = None,
-                     certificates: bool = False) -> capball.Within | CertifiedRange:
+                     certificates: bool = False) -> capball.Within:
         """All rows within the radius of each query, nearest first; within[i].ids are those of query i. `range` is the same.
 
         radius        one for all queries, or one for each
@@ -460,7 +420,7 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         `most` rows are not enough, ValueError says how many are missing.
 
         filter        rows that may be found: a flag for each row, or ids
-        certificates  no ValueError, but a flag for each query: True where none is missing
+        certificates  no ValueError, but `proven`, a flag for each query: True where none is missing
         """
         queries, allowed = self._queries(queries), self._allowed(filter)
         limits = _arrays.limits(radius, len(queries))
@@ -479,13 +439,11 @@ the transform was fitted, and neighbours may be missed""" if out else ""
                 break
             count *= 4
         proven = np.array([len(near.ids) for near in found]) == wanted
-        if certificates:
-            return CertifiedRange(capball.Within.join(found), proven)
-        if not proven.all():
+        if not certificates and not proven.all():
             first = int(np.argmin(proven))
             raise ValueError(f"query {first}: the engine found {len(found[first].ids)} of {wanted[first]} rows within {limits[first]}, "
                              f"{wanted[first] - len(found[first].ids)} are missing" + (f": most = {most} is too few" if most else ""))
-        return capball.Within.join(found)
+        return capball.Within.join(found, proven if certificates else None)
 
     range = range_search
 
@@ -614,5 +572,5 @@ def _facts(folder: Path) -> dict[str, Any]:
     return facts
 
 
-__all__ = ["BY_NAME", "Annoy", "Audited", "Certified", "CertifiedRange", "Engine", "EngineError", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann",
+__all__ = ["BY_NAME", "Annoy", "Engine", "EngineError", "Euclidean", "Faiss", "Hnswlib", "Pgvector", "Scann",
            "Trial", "Usearch", "engine"]

@@ -129,8 +129,8 @@ def _goes_on(g: Tensor) -> bool:
 
 @cache
 def _triton() -> Any:
-    """The Triton kernels, imported when the first CUDA tensor comes; None where there is no Triton."""
-    if find_spec("triton") is None:
+    """The Triton kernels of contrib/gpu, imported when the first CUDA tensor comes; None without them or without Triton."""
+    if find_spec("triton") is None or find_spec("capball.torch._kernels") is None:
         return None
     from . import _kernels as kernels
     return kernels

@@ -1,7 +1,8 @@
-/* The measurements of a real engine in words. */
-#ifndef SHOW_ENGINE_TEXT_H
-#define SHOW_ENGINE_TEXT_H
+/* The measurements of a real engine, in words and as a page. */
+#ifndef SHOW_ENGINE_REPORT_H
+#define SHOW_ENGINE_REPORT_H
 
+#include "page.h"
 #include "capball/advanced/engine.h"
 
 /* "sphere s = 2.5, ball 0.7, twice" */
@@ -12,5 +13,8 @@ char *show_engine_text(const cpb_engine_facts *of);
 
 /* How it was measured. The same. */
 char *show_engine_method(const cpb_engine_facts *of, cpb_metric metric);
+
+/* The page, owned by the caller; NULL: no memory. */
+char *show_engine_page(const cpb_engine_facts *f, const show_advice *advice, size_t *length);
 
 #endif

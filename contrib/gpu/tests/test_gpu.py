@@ -10,7 +10,8 @@ if not torch.cuda.is_available():
 pytest.importorskip("triton")
 
 import kernel_cases as cases
-from capball.torch import CapLinear, Index, InverseSphere, Sphere, SphereCapLinear, _C, _caps, _kernels, _plain, _search, embed, knn, range_search, unembed
+import kernel_shapes
+from capball.torch import CapLinear, Index, InverseSphere, Sphere, SphereCapLinear, _C, _caps, _codes, _kernels, _plain, embed, knn, range_search, unembed
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 10, 16, 17, 31, 64, 65, 100, 128, 255, 784, 1000, 2048, 4097, 8192]
 
@@ -28,16 +29,16 @@ def test_edges(way, dtype):
     cases.check_edges(way, "cuda", dtype)
 
 
-@pytest.mark.parametrize("shape", cases.SHAPES)
+@pytest.mark.parametrize("shape", kernel_shapes.SHAPES)
 def test_layouts(monkeypatch, shape):
-    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 32))
+    monkeypatch.setattr(_kernels, "_shape", kernel_shapes.shapes_of(shape, 32))
     cases.check_layouts(_kernels, "cuda")
 
 
-@pytest.mark.parametrize("shape", list(cases.SHAPES)[1:])
+@pytest.mark.parametrize("shape", list(kernel_shapes.SHAPES)[1:])
 @pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
 def test_shapes(monkeypatch, dtype, shape):
-    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 64))
+    monkeypatch.setattr(_kernels, "_shape", kernel_shapes.shapes_of(shape, 64))
     torch.manual_seed(0)
     for d in (1, 5, 16, 50):
         cases.check_rows(_kernels, "cuda", dtype, d, n=1000, scales=(1.0,))
@@ -250,14 +251,14 @@ def test_every_type(dtype):
 
 def test_lists_without_room(monkeypatch):
     """Queries that have more candidates than a list has room for are done again."""
-    monkeypatch.setattr(_search, "_LISTED", 1 << 16)
+    monkeypatch.setattr(_codes, "_LISTED", 1 << 16)
     torch.manual_seed(0)
     base = torch.cat([torch.randn(20000, 8), torch.randn(20000, 8) * 1e-5])
     same(Index(base.cuda()), base, torch.cat([torch.randn(20, 8), torch.randn(20, 8) * 1e-5]), 10)
 
 
 def test_a_base_in_blocks_and_one_that_is_streamed(monkeypatch):
-    monkeypatch.setattr(_search, "_BLOCK_ROWS", 4096)
+    monkeypatch.setattr(_codes, "_BLOCK_ROWS", 4096)
     torch.manual_seed(0)
     base, queries = torch.randn(20000, 24), torch.randn(30, 24)
     same(Index(base.cuda()), base, queries, 10)

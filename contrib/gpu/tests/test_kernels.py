@@ -13,7 +13,8 @@ if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and tuple(map(int, triton.__ve
     pytest.skip("Triton's interpreter does not run with this NumPy", allow_module_level=True)
 
 import kernel_cases as cases
-from capball.torch import _caps, _kernels, _search
+import kernel_shapes
+from capball.torch import _caps, _codes, _kernels, _search
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -32,14 +33,14 @@ def test_edges(dtype):
 
 @pytest.mark.parametrize("shape", ["blocks", "runs"])
 def test_layouts(monkeypatch, shape):
-    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 32))
+    monkeypatch.setattr(_kernels, "_shape", kernel_shapes.shapes_of(shape, 32))
     cases.check_layouts(_kernels, "cpu")
 
 
 @pytest.mark.parametrize("shape", ["runs", "strips and rows"])
 @pytest.mark.parametrize("dtype", cases.DTYPES, ids=str)
 def test_shapes(monkeypatch, dtype, shape):
-    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 16))
+    monkeypatch.setattr(_kernels, "_shape", kernel_shapes.shapes_of(shape, 16))
     torch.manual_seed(0)
     cases.check_rows(_kernels, "cpu", dtype, 5, n=24, scales=(1.0,))
     for d in (5, 10):
@@ -48,7 +49,7 @@ def test_shapes(monkeypatch, dtype, shape):
 
 @pytest.mark.parametrize("shape", ["narrow blocks", "wide runs", "strips"])
 def test_other_shapes(monkeypatch, shape):
-    monkeypatch.setattr(_kernels, "_shape", cases.shapes_of(shape, 16))
+    monkeypatch.setattr(_kernels, "_shape", kernel_shapes.shapes_of(shape, 16))
     torch.manual_seed(0)
     cases.check_usual_rows(_kernels, "cpu", torch.bfloat16, 10, n=24)
 
@@ -88,7 +89,7 @@ def test_a_launch_has_the_arguments_that_triton_passes(run, direct):
 @pytest.mark.parametrize("case", list(cases.sets_of_rows(260, 2, 9)), ids=lambda case: case[0])
 def test_neighbours(monkeypatch, case):
     monkeypatch.setattr(_search, "_has_kernels", lambda device: True)
-    monkeypatch.setattr(_search, "_BLOCK_ROWS", 128)
+    monkeypatch.setattr(_codes, "_BLOCK_ROWS", 128)
     _, base, queries = case
     index = _search.Index(base)
     cases.check_neighbours(index, base, queries, 5)
