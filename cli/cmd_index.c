@@ -55,9 +55,10 @@ const cli_command cli_verb_index_build = {
     .verb = "index build",
     .operands = "BASE -o INDEX",
     .summary = "an index of the rows of a file, for exact search",
-    .text = "The index holds the rows, and codes of one byte per "
-            "number if rows have 32 to 16384 numbers. Ids are row numbers, from 0. BASE is read once, "
-            "a block at a time, and may be larger than memory.",
+    .text =
+        "The index holds the rows, and codes if rows have 32 to 16384 numbers: of one byte per number, or of "
+        "fewer directions of the rows, as a sample suggests; index info prints which. Ids are row numbers, "
+        "from 0. BASE is read once, a block at a time, and may be larger than memory.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "capball index build base.csv -o base.index\n"
                "capball index info base.index",
