@@ -1,4 +1,6 @@
 """Exact indexes of other libraries, each filled before the clock starts: name -> search(queries, threads), which returns ids."""
+import time
+
 import numpy as np
 
 LOOP, BLAS = (1 << 31) - 1, 1  # settings of faiss.cvar.distance_compute_blas_threshold
@@ -21,6 +23,41 @@ def of_faiss(base, metric, k, threshold):
         faiss.cvar.distance_compute_blas_threshold = threshold
         return index.search(prepared(queries), k)[1]
     return search
+
+
+def of_panorama(base, metric, k):
+    """Rows turned to their principal directions, as its authors ask for; levels of the columns. Its bounds are rounded."""
+    import faiss
+
+    if metric != "l2" or not hasattr(faiss, "IndexFlatL2Panorama") or base.shape[1] < 32:
+        raise ImportError("distances only, in a version that has it")
+    rows, d = base.astype(np.float32), base.shape[1]
+    turn = faiss.PCAMatrix(d, d)
+    turn.train(rows[:: max(1, len(rows) // 20000)])
+    index = faiss.IndexFlatL2Panorama(d, 8)
+    index.add(turn.apply(rows))
+
+    def search(queries, threads):
+        faiss.omp_set_num_threads(threads)
+        return index.search(turn.apply(queries.astype(np.float32)), k)[1]
+    return search
+
+
+def of_hnswlib(base, threads):
+    """Approximate: a graph with M = 16; gives search(queries, ef) and the seconds that building it took."""
+    import hnswlib
+
+    index = hnswlib.Index("l2", base.shape[1])
+    rows, start = base.astype(np.float32), time.perf_counter()
+    index.init_index(len(rows), M=16, ef_construction=200, random_seed=1)
+    index.add_items(rows, num_threads=threads)
+    built = time.perf_counter() - start
+    index.set_num_threads(1)
+
+    def search(queries, k, ef):
+        index.set_ef(ef)
+        return index.knn_query(queries.astype(np.float32), k)[0]
+    return search, built
 
 
 def as_i8(rows):
@@ -58,7 +95,8 @@ def of_sklearn(base, metric, k):
 def installed(base, metric, k):
     """Those that are installed and have the metric."""
     makers = {"faiss loop": lambda: of_faiss(base, metric, k, LOOP), "faiss BLAS": lambda: of_faiss(base, metric, k, BLAS),
-              "usearch": lambda: of_usearch(base, metric, k), "sklearn": lambda: of_sklearn(base, metric, k)}
+              "panorama": lambda: of_panorama(base, metric, k), "usearch": lambda: of_usearch(base, metric, k),
+              "sklearn": lambda: of_sklearn(base, metric, k)}
     found = {}
     for name, make in makers.items():
         try:

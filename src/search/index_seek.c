@@ -472,7 +472,7 @@ typedef struct whole_coder {
 } whole_coder;
 
 static bool start_coder(seek *s, whole_coder *w) {
-  *w = (whole_coder){NULL};
+  *w = (whole_coder){.coder = NULL};
   if (!s->whole_codes || cpb_coder_start(s->index, &s->byte_filter, &w->coder, &w->block)) return true;
   atomic_store(&s->out_of_memory, true);
   return false;
