@@ -108,10 +108,10 @@ static bool sort_directions(choice *c) {
   }
   cpb_ranked_sort(order, c->learned);
   for (size_t j = 0; !memory.failed && j < c->learned; j++) {
-    memcpy(cpb_matrix_row(&directions, j), cpb_matrix_row(&c->directions, order[j].id),
+    memcpy(cpb_matrix_row(&directions, j), cpb_matrix_row(&c->directions, (size_t)order[j].id),
            c->d * sizeof(double));
     for (size_t i = 0; i < c->rows; i++)
-      cpb_matrix_row(&along, i)[j] = cpb_matrix_row(&c->along, i)[order[j].id];
+      cpb_matrix_row(&along, i)[j] = cpb_matrix_row(&c->along, i)[(size_t)order[j].id];
   }
   bool ready = !memory.failed;
   if (ready)
