@@ -98,7 +98,9 @@ static void code_rows(void *arg) {
   size_t most = NUMBERS / base.cols;
   cpb_index *index = empty_index(base.cols, base.dtype, true);
   int *fault = bench_memory(most * sizeof *fault);
-  if (!cpb_codes_prepare(index, cpb_view_slice(base, 0, base.rows < 1024 ? base.rows : 1024))) exit(1);
+  cpb_view sample = cpb_view_slice(base, 0, base.rows < 1024 ? base.rows : 1024);
+  if (!cpb_codes_prepare(index, sample, sample.rows))
+    exit(1); /* of so few rows they are codes of all numbers */
   cpb_byte_filter filter = index->byte_filter;
   if (!cpb_byte_filter_room(&filter, base.dtype, most, filter.run_rows)) exit(1);
   for (size_t first = 0; first < base.rows; first += most) {
