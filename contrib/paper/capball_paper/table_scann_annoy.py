@@ -58,7 +58,8 @@ class ScannIndex:
         self.index = builder.score_ah(2, anisotropic_quantization_threshold=0.2).reorder(100).build()
 
     def ask(self, queries: np.ndarray, k: int) -> np.ndarray:
-        return np.asarray(self.index.search_batched(queries, final_num_neighbors=k)[0]).astype(np.int64)
+        found, distances = self.index.search_batched(queries, final_num_neighbors=k)
+        return np.where(np.isnan(distances), -1, np.asarray(found).astype(np.int64))  # it fills up with row 0 and NaN
 
 
 class AnnoyTrees:
