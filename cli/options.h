@@ -36,8 +36,8 @@ typedef struct cli_options {
   cli_number timeout, confidence, contamination;
   cli_count seed, threads, neighbours, sample, first_row, degree, knn, balls, bits, batch, candidates, top;
   cli_count first, seeds;
-  bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
-      sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
+  bool bare, decimal_comma, leave_bad, standardize, robust, predict, whiten, spherical, skip_bad,
+      follow_external, sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
 } cli_options;
 
 typedef enum cli_value_kind {

@@ -181,6 +181,8 @@ typedef struct cpb_model_options {
   const double *fill; /* d numbers that replaced NaN before the fit and should replace it before scoring
                          (cpb_reader_fill); scoring does not. NULL: none */
   double threshold;   /* the score below which a row is an outlier; 0 (the default): outside the ball */
+  bool robust;        /* fitted by the recipe `robust` of cpb_model_fit_options; default false */
+  const char *notes;  /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
 } cpb_model_options;
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
@@ -214,6 +216,11 @@ typedef struct cpb_model_fit_options {
   const double *fill;   /* d numbers for the model to store; NULL: none */
   double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
                            fraction of the rows (of their weight) scores less. 0 (the default): threshold 0 */
+  bool robust; /* the recipe for outliers; default false. Whitens and standardises, by the rows that look most
+                  ordinary, and fits the ball to these: three quarters at most, found in two refits as in
+                  fast-MCD. The radius is that at which the fraction nu of all rows is outside; gap and lower
+                  bound are those of the rows it was fitted to. nu 0 is 0.9, ridge 0 is 0.1, increased where
+                  there are fewer than 5 rows a column. With CPB_SVDD_EXACT; not with a kernel or several balls */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
 
@@ -282,7 +289,7 @@ CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *
 
 /** The content of a model file: JSON with keys "capball", "dim", "columns" (if columns have names), "balls" (if several),
  *  "method", "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
- *  "quantiles", "threshold" (if not 0), "support", "checksum". Free *text with cpb_free. */
+ *  "quantiles", "threshold" (if not 0), "recipe" and "notes" (if robust), "support", "checksum". Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit, into a new *model. Any defect gives EFORMAT with a message.

@@ -129,6 +129,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->ball_radii = cpb_memory_copy(m, options->ball_radii, balls, sizeof(double));
   o->ball_gaps = cpb_memory_copy(m, options->ball_gaps, balls, sizeof(double));
   o->fill = cpb_memory_copy(m, options->fill, d, sizeof(double));
+  o->notes = cpb_memory_copy(m, options->notes, options->notes == NULL ? 0 : strlen(options->notes) + 1, 1);
   o->ball_rows = cpb_memory_copy(m, options->ball_rows, balls, sizeof(uint64_t));
   if (!cpb_column_names_copy(options->columns, d, &o->columns) || m->failed) {
     cpb_model_free(made);

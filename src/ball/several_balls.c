@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "loops/chunk.h"
+#include "loops/distances.h"
 #include "base/tell.h"
 
 enum { STARTS = 8, STEPS = 100, TRIES = 4, USUAL_STEPS = 20 };
@@ -358,12 +359,13 @@ static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error)
 /* ---- the common radius ---- */
 
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
- * is not on one. rows: nearest first */
-static double radius_of(const grouped *g, const cpb_ranked *rows) {
-  double all = 0, outside = 0, dist2 = rows[g->n - 1].key;
-  for (size_t i = 0; i < g->n; i++) all += g->weights != NULL ? g->weights[i] : 1;
-  for (size_t i = g->n; i-- > 0 && outside < g->o->nu * all && rows[i].key > 0;) {
-    outside += g->weights != NULL ? g->weights[rows[i].id] : 1;
+ * is not on one. Sorts the squares, of rows that have their weight at `id`. */
+static double radius_of(cpb_ranked *rows, size_t n, const double *weights, double nu) {
+  cpb_ranked_sort(rows, n);
+  double all = 0, outside = 0, dist2 = rows[n - 1].key;
+  for (size_t i = 0; i < n; i++) all += weights != NULL ? weights[rows[i].id] : 1;
+  for (size_t i = n; i-- > 0 && outside < nu * all && rows[i].key > 0;) {
+    outside += weights != NULL ? weights[rows[i].id] : 1;
     dist2 = rows[i].key;
   }
   return sqrt(dist2);
@@ -381,8 +383,23 @@ static cpb_status find_radius(grouped *g, const cpb_exec *exec, cpb_error *error
   cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
-  cpb_ranked_sort(rows, g->n);
-  g->balls->report.radius = radius_of(g, rows);
+  g->balls->report.radius = radius_of(rows, g->n, g->weights, g->o->nu);
+  free(rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_radius_of_share(cpb_view y, const double *center, const double *weights, double nu,
+                               double *radius, cpb_error *error) {
+  size_t used = 0;
+  cpb_ranked *rows = calloc(y.rows, sizeof *rows);
+  if (rows == NULL) return cpb_fail_memory(error, "%zu distances", y.rows);
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = 0; i < y.rows; i++) {
+    if (weights != NULL && !(weights[i] > 0)) continue;
+    rows[used].id = i;
+    cpb_dist2_of_rows(loops, y, 0, i, 1, center, &rows[used++].key);
+  }
+  *radius = radius_of(rows, used, weights, nu);
   free(rows);
   return CPB_OK;
 }
