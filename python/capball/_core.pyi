@@ -66,12 +66,15 @@ class Model:
     ball_radii: _Doubles | None
     ball_gaps: _Doubles | None
     ball_rows: _Ids | None
+    robust: bool
+    notes: list[str]
     @classmethod
     def fit(cls, x: Any, nu: float | None = None, gap: float | None = None, method: str | None = None,
             kernel: str | None = None, gamma: float | None = None, offset: float | None = None,
             degree: int | None = None, whiten: bool = False, ridge: float = 0.0, weights: Any = None,
             standardize: bool = False, columns: Any = None, balls: int | None = None, seed: int = 0,
-            contamination: float | None = None, threads: int | None = None, progress: _Told = None) -> Self: ...
+            contamination: float | None = None, robust: bool = False, threads: int | None = None,
+            progress: _Told = None) -> Self: ...
     @classmethod
     def from_json(cls, text: str, name: str | None = None) -> Self: ...
     def to_json(self) -> str: ...

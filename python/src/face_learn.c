@@ -63,14 +63,15 @@ enum {
   FIT_BALLS,
   FIT_SEED,
   FIT_CONTAMINATION,
+  FIT_ROBUST,
   FIT_THREADS,
   FIT_PROGRESS,
   FIT_ARGUMENTS
 };
 static const char *const fit_names[] = {
-    "x",       "nu",       "gap",     "method",      "kernel",  "gamma", "offset", "degree",
-    "whiten",  "ridge",    "weights", "standardize", "columns", "balls", "seed",   "contamination",
-    "threads", "progress", NULL};
+    "x",      "nu",      "gap",      "method",      "kernel",  "gamma", "offset", "degree",
+    "whiten", "ridge",   "weights",  "standardize", "columns", "balls", "seed",   "contamination",
+    "robust", "threads", "progress", NULL};
 
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
@@ -86,7 +87,8 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
       take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
       face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
-      face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0)
+      face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0 ||
+      face_flag(v[FIT_ROBUST], &o->robust) < 0)
     return -1;
   o->method = (cpb_svdd_method)method;
   o->kernel.kind = (cpb_kernel_kind)kernel;
@@ -309,6 +311,14 @@ static PyObject *names_or_none(const char *const *names, size_t count) {
   return list;
 }
 
+/* A list of its lines. */
+static PyObject *notes_of(const char *notes) {
+  PyObject *text = PyUnicode_FromString(notes == NULL ? "" : notes);
+  PyObject *list = text == NULL ? NULL : PyUnicode_Splitlines(text, 0);
+  Py_DecRef(text);
+  return list;
+}
+
 static PyObject *get_fact(PyObject *self, void *which) {
   cpb_model_options o;
   describe(held(self), &o);
@@ -317,6 +327,8 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "center") == 0) return face_doubles_or_none(o.center, o.d);
   if (strcmp(fact, "radius") == 0) return PyFloat_FromDouble(o.radius);
   if (strcmp(fact, "threshold") == 0) return PyFloat_FromDouble(o.threshold);
+  if (strcmp(fact, "robust") == 0) return PyBool_FromLong(o.robust);
+  if (strcmp(fact, "notes") == 0) return notes_of(o.notes);
   if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
   if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
   if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
@@ -346,6 +358,8 @@ static PyGetSetDef model_getset[] = {
     FACT("radius", "r, not squared, in the unit of W(x-c)"),
     FACT("whiten", "W, or None for I"),
     FACT("threshold", "the score below which a row is an outlier; 0 without contamination"),
+    FACT("robust", "whether it was fitted by the recipe for outliers"),
+    FACT("notes", "what such a fit did about rows and columns, a sentence each"),
     FACT("nu", "the share that may lie outside; 0 for the enclosing ball"),
     FACT("gap", "the relative gap between the bounds of the fit"),
     FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
