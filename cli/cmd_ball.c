@@ -56,6 +56,7 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
   wish.robust = o->robust;
+  wish.calibrate = o->robust || o->calibrate;
   wish.balls = (size_t)o->balls.value;
   wish.seed = o->seed.value;
   wish.contamination = o->contamination.value;
@@ -100,6 +101,12 @@ static int write_sql(const cli_job *job, const cpb_model *model) {
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
+/* The share of new rows like those of the fit that will score below the threshold. */
+static double new_share(const cpb_model *model, const cpb_model_options *m) {
+  double p = cpb_model_p_value(model, nextafter(m->threshold, -INFINITY)), n = (double)m->calibrated;
+  return (p * (n + 1) - 1) / n;
+}
+
 /* A line for each. */
 static void tell_notes(const cli_job *job, const char *notes) {
   for (const char *end; notes != NULL && (end = strchr(notes, '\n')) != NULL; notes = end + 1)
@@ -119,6 +126,10 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
           (unsigned long long)m.rows, cli_s(m.rows));
   tell_notes(job, m.notes);
   if (m.threshold != 0) cli_say(job, "outliers: rows with a score below %.6g", m.threshold);
+  if (m.calibrated > 0)
+    cli_say(job, "p-values from %llu scores; of new rows like these %.2g %% are below %s",
+            (unsigned long long)m.calibrated, 100 * new_share(model, &m),
+            m.threshold != 0 ? "that score" : "0, outside of the ball");
   if (!job->options.json) return CLI_OK;
   cpb_text *center = m.center != NULL ? cli_json("V", m.center, m.d) : cli_json("null");
   cpb_text *bound = isnan(m.lower_bound) ? cli_json("null") : cli_json("f", m.lower_bound);
@@ -213,6 +224,8 @@ static CLI_OPTION(
     robust, "robust", 0, CLI_FLAG, NULL, robust,
     "the recipe for outliers: standardise and whiten by the rows that look most ordinary, and put "
     "the ball around them");
+static CLI_OPTION(calibrate, "calibrate", 0, CLI_FLAG, NULL, calibrate,
+                  "p-values of new rows, by fits that leave parts of the rows out; --robust has them anyway");
 static CLI_OPTION(balls, "balls", 0, CLI_COUNT, "K", balls,
                   "K balls of one radius, for rows in several clouds; rows are scored by the nearest",
                   .fallback = "1");
@@ -222,9 +235,9 @@ static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &output, &nu, &contamination, &method, &kernel, &gamma_option, &offset, &degree, &gap,
-            &robust, &standardize, &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed, &weights_option,
-            &sql, &plot, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &robust, &calibrate, &standardize, &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed,
+            &weights_option, &sql, &plot, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",
@@ -257,6 +270,9 @@ const cli_command cli_verb_ball = {
         "rows outside. What was done about constant columns, columns of two values, heavy tails and few rows "
         "is "
         "said, and stands in MODEL.json as \"notes\".\n"
+        "--calibrate, which is part of --robust, fits to parts of the rows as well and scores the others: "
+        "the model "
+        "has p-values for new rows then, which `capball score --alpha` and --fdr use.\n"
         "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
         "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
         "rows, and "

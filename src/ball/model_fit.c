@@ -1,6 +1,7 @@
 /* T10 T11: a ball from rows. */
 #include "capball/advanced/rounds.h"
 #include "loops/whitened.h"
+#include "ball/calibration.h"
 #include "ball/robust_fit.h"
 #include "ball/several_balls.h"
 #include "sphere/whitening.h"
@@ -72,6 +73,7 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
 
 enum { LISTED = 10000, QUANTILES = 1001 };
 static const double ROBUST_NU = 0.9;
+static const double CALIBRATED = 0.5; /* of a call that calibrates: when the fit to all rows is done */
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
@@ -83,7 +85,7 @@ CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree
 typedef struct fitting {
   cpb_model_fit_options o;
   cpb_passes passes;
-  const cpb_exec *exec; /* of the solver */
+  const cpb_exec *whole, *exec; /* of the call; of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
   cpb_cached_source kept; /* what is read instead while they stream */
   cpb_memory memory;
@@ -306,6 +308,24 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   return make_model(f, model, error);
 }
 
+/* The model once more, with the scores of rows that fits have not seen. */
+static cpb_status add_calibration(fitting *f, cpb_model **model, cpb_error *error) {
+  double *stored;
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model *calibrated = NULL;
+  cpb_status status = cpb_calibrate(f->rows, cpb_model_fit, &f->o, *model, &f->memory, &stored,
+                                    &f->model.calibrated, CPB_EXEC_PART(f->whole, CALIBRATED, 1), error);
+  if (status != CPB_OK || stored == NULL) return status;
+  cpb_model_describe(*model, &o);
+  o.calibrated = f->model.calibrated;
+  o.calibration = stored;
+  status = cpb_model_new(&o, &calibrated, error);
+  if (status != CPB_OK) return status;
+  cpb_model_free(*model);
+  *model = calibrated;
+  return CPB_OK;
+}
+
 /* EINVAL for data without a ball of radius > 0. */
 static cpb_status check_ball(const cpb_model_options *model, cpb_error *error) {
   if (model->rows == 1)
@@ -369,8 +389,8 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
 
 static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   const cpb_source *source = f->passes.source;
-  bool stream =
-      f->o.nu == 0 && !is_whitened(f) && !several(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
+  bool stream = f->o.nu == 0 && !is_whitened(f) && !several(f) && !f->o.calibrate && source->view.rows == 0 &&
+                source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
   if (stream) cpb_cached_source_init(&f->kept, f->passes.source);
@@ -378,7 +398,8 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   cpb_status status = stream ? CPB_OK : hold_rows(f, error);
   if (status == CPB_OK) status = fit_ball(f, stream, error);
   if (status == CPB_OK) status = make_model(f, model, error);
-  return status == CPB_OK ? add_quantiles(f, model, error) : status;
+  if (status == CPB_OK) status = add_quantiles(f, model, error);
+  return status == CPB_OK && f->o.calibrate ? add_calibration(f, model, error) : status;
 }
 
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
@@ -393,7 +414,9 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   if (f.o.robust) f.o.whiten = f.o.standardize = true;
   if (f.o.robust && f.o.nu == 0) f.o.nu = ROBUST_NU;
   if (status == CPB_OK) status = check(&f, error);
-  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, is_whitened(&f) ? 2 : 1, exec, error);
+  f.whole = exec;
+  const cpb_exec *before = f.o.calibrate ? CPB_EXEC_PART(exec, 0, CALIBRATED) : exec;
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, is_whitened(&f) ? 2 : 1, before, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
