@@ -13,6 +13,7 @@
 #include "loops/whitened.h"
 #include "sphere/whitening.h"
 #include "statistics/robust_scales.h"
+#include "statistics/row_sample.h"
 
 enum { REFITS = 2, FEW_ROWS = 50, ROWS_PER_COLUMN = 5, NAMED = 3 };
 static const double KEEP = 0.75, FARTHEST = 2.5, RIDGE = 0.1;
@@ -31,6 +32,7 @@ typedef struct robust_job {
   cpb_ranked *order;          /* n */
   size_t used, left_out;      /* rows with a weight; of them left out */
   double rows_weighed;        /* the number of rows, as far as weights tell it */
+  bool last;                  /* refit */
   bool tied;                  /* more than half of the weight is at one distance */
 } robust_job;
 
@@ -99,13 +101,19 @@ static void keep_ordinary(robust_job *job) {
 
 /* ---- the rows that are kept, as a source ---- */
 
-enum { BLOCK_BYTES = 1 << 18 };
+enum {
+  BLOCK_BYTES = 1 << 18,
+  FIRST_ROWS =
+      1
+      << 17 /* about so many rows give the whitening of all refits but the last, which only tells rows apart */
+};
 
 typedef struct kept_rows {
   cpb_source source;
   cpb_view rows;
   const double *weight;
   size_t at, row_bytes, most; /* next row; of a block */
+  uint64_t drawn;             /* rows with a hash below this are read */
   char *block;
 } kept_rows;
 
@@ -114,7 +122,7 @@ static cpb_status next_kept(cpb_source *source, cpb_view *block, cpb_error *erro
   kept_rows *k = source->self;
   size_t count = 0, step = k->rows.stride * cpb_dtype_size(k->rows.dtype);
   for (; k->at < k->rows.rows && count < k->most; k->at++)
-    if (k->weight[k->at] > 0)
+    if (k->weight[k->at] > 0 && cpb_row_sample_hash(0, k->at) <= k->drawn)
       memcpy(k->block + count++ * k->row_bytes, (const char *)k->rows.data + k->at * step, k->row_bytes);
   *block = cpb_rows(k->block, k->rows.dtype, count, k->rows.cols);
   return CPB_OK;
@@ -129,6 +137,8 @@ static cpb_status rewind_kept(cpb_source *source, cpb_error *error) {
 static cpb_status kept_rows_init(kept_rows *k, robust_job *job, cpb_error *error) {
   size_t bytes = job->rows.cols * cpb_dtype_size(job->rows.dtype);
   *k = (kept_rows){.rows = job->rows, .weight = job->to->weight, .row_bytes = bytes};
+  k->drawn =
+      job->last || job->used <= FIRST_ROWS ? UINT64_MAX : (uint64_t)(FIRST_ROWS / (double)job->used * 0x1p64);
   k->most = bytes < BLOCK_BYTES ? BLOCK_BYTES / bytes : 1;
   k->block = malloc(k->most * bytes);
   k->source = cpb_source_from_view(job->rows);
@@ -288,6 +298,7 @@ cpb_status cpb_robust_fit(cpb_robust *robust, cpb_memory *memory, cpb_view rows,
     double from = (double)k / REFITS, third = 1.0 / (3 * REFITS);
     status = find_distances(&job, k == 0 ? start_block : refit_block, CPB_EXEC_PART(exec, from, from + third),
                             error);
+    job.last = k == REFITS - 1;
     if (status == CPB_OK) status = refit(&job, from + third, from + 3 * third, exec, error);
   }
   if (status == CPB_OK) note_all(&job);

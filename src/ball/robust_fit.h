@@ -20,7 +20,7 @@ typedef struct cpb_robust {
  *   twice:     keep the rows of the least distances, .75 of the weight, but none farther than 2.5 times the median distance;
  *              distance_i = |W (x_i - m)|,  m the medians of the rows kept,  W from their correlations and a ridge
  *
- * Rows that tie are kept together. Where there are fewer than 5 rows a column, the ridge is larger by that ratio.
+ * Of more than 131,072 rows about as many, by a hash of their numbers, give the first W. Rows that tie are kept together. Where there are fewer than 5 rows a column, the ridge is larger by that ratio.
  *  options   ridge and weights are read; ridge 0 is 0.1
  *  names     of the columns, or NULL */
 cpb_status cpb_robust_fit(cpb_robust *robust, cpb_memory *memory, cpb_view rows,
