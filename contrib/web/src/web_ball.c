@@ -135,6 +135,11 @@ WEB(model_scores) int web_model_scores(const cpb_model *model, const web_rows *x
   return status == CPB_OK ? 0 : status == CPB_EROW ? 1 : -1;
 }
 
+WEB(model_p_values)
+void web_model_p_values(const cpb_model *model, const double *scores, size_t count, double *p) {
+  for (size_t i = 0; i < count; i++) p[i] = cpb_model_p_value(model, scores[i]);
+}
+
 /* verdicts: -1 for an outlier, 1 for others */
 WEB(model_verdicts)
 void web_model_verdicts(const cpb_model *model, const double *scores, size_t count, int8_t *verdicts) {
