@@ -15,7 +15,7 @@ checked = -DCMAKE_BUILD_TYPE=Checked -DCMAKE_C_FLAGS_CHECKED='$(1) -g1'
 version = $(shell sed -n 's/^\#define CPB_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' include/capball/status.h | paste -sd.)
 sources = $(shell find include src show cli contrib tests bench examples fuzz python -name '*.[ch]' -o -name '*.inc' 2>/dev/null)
 
-.PHONY: recipes test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
+.PHONY: recipes p-values test-python test-spark bench-spark test-sql bench-sql platforms aarch64 all demo test check tidy adversary asan tsan valgrind faults fuzz soak coverage bench install dist format clean help
 .PHONY: python wheel asan-python histories web test-web bench-web
 .PHONY: fresh without-contrib build build-tests build-asan build-tsan python-environments
 
@@ -59,6 +59,9 @@ coverage: setup-test ## lines and branches that the tests never take, in build-c
 adversary: setup-test build-tests ## tests/*/adversary_* at full length: a million certificates, a million answers of indexes, 10^7 bounds of estimates
 	@for test in tests/*/adversary_*.c; do CPB_ADVERSARY=$(ADVERSARY) build/tests/$$(basename $$test .c) || exit 1; done
 	@tests/cli/ranges.sh long
+
+p-values: setup-test build-tests ## p-values of new rows over 200 draws of 8 distributions
+	@CPB_DRAWS=200 build/tests/p_values
 
 histories: setup-test build-tests ## 10,000 random histories of an index file, with kills and power failures; takes minutes
 	@INDEX_HISTORIES=$(or $(HISTORIES),10000) build/tests/index_histories

@@ -29,12 +29,15 @@ static int check_kernel(const cli_job *job) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  if (!o->nu.given && (o->method.given || has_kernel(o) || o->weights != NULL))
+  if (!o->nu.given && !o->robust && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
-  if (o->ridge.given && !o->whiten) return cli_misuse(job, "--ridge goes with --whiten");
-  if (o->whiten && o->standardize && !(o->ridge.value > 0))
+  if (o->ridge.given && !o->whiten && !o->robust)
+    return cli_misuse(job, "--ridge goes with --whiten or --robust");
+  if (o->whiten && o->standardize && !o->robust && !(o->ridge.value > 0))
     return cli_misuse(
         job, "--whiten standardises, too: with --standardize give a --ridge, or leave one of the two");
+  if (o->robust && (has_kernel(o) || o->balls.value > 1 || o->method.at != CPB_SVDD_EXACT))
+    return cli_misuse(job, "--robust goes with one ball, --method exact and no kernel");
   if (o->balls.value > 1 && has_kernel(o)) return cli_misuse(job, "--balls does not go with --kernel");
   return check_kernel(job);
 }
@@ -52,6 +55,8 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   wish.whiten = o->whiten;
   wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
+  wish.robust = o->robust;
+  wish.calibrate = o->robust || o->calibrate;
   wish.balls = (size_t)o->balls.value;
   wish.seed = o->seed.value;
   wish.contamination = o->contamination.value;
@@ -96,6 +101,18 @@ static int write_sql(const cli_job *job, const cpb_model *model) {
   return status == CPB_OK ? CLI_OK : cli_fail(job, "%s", error.text);
 }
 
+/* The share of new rows like those of the fit that will score below the threshold. */
+static double new_share(const cpb_model *model, const cpb_model_options *m) {
+  double p = cpb_model_p_value(model, nextafter(m->threshold, -INFINITY)), n = (double)m->calibrated;
+  return (p * (n + 1) - 1) / n;
+}
+
+/* A line for each. */
+static void tell_notes(const cli_job *job, const char *notes) {
+  for (const char *end; notes != NULL && (end = strchr(notes, '\n')) != NULL; notes = end + 1)
+    cli_say(job, "%.*s", (int)(end - notes), notes);
+}
+
 static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_report *report) {
   cpb_model_options m = cli_model_options(model);
   static const char *const kernels[] = {"", "rbf ", "polynomial "};
@@ -107,17 +124,22 @@ static int tell(const cli_job *job, const cpb_model *model, const cpb_model_fit_
   cli_say(job, "%s%s: radius %.6g, gap %.2g%s, %zu support vector%s, %llu row%s", kernels[m.kernel.kind], how,
           m.radius, m.gap, m.converged ? "" : " (more than was asked for)", m.support, cli_s(m.support),
           (unsigned long long)m.rows, cli_s(m.rows));
+  tell_notes(job, m.notes);
   if (m.threshold != 0) cli_say(job, "outliers: rows with a score below %.6g", m.threshold);
+  if (m.calibrated > 0)
+    cli_say(job, "p-values from %llu scores; of new rows like these %.2g %% are below %s",
+            (unsigned long long)m.calibrated, 100 * new_share(model, &m),
+            m.threshold != 0 ? "that score" : "0, outside of the ball");
   if (!job->options.json) return CLI_OK;
   cpb_text *center = m.center != NULL ? cli_json("V", m.center, m.d) : cli_json("null");
   cpb_text *bound = isnan(m.lower_bound) ? cli_json("null") : cli_json("f", m.lower_bound);
-  return cli_print_json(job,
-                        cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f}",
-                                 "model", job->options.output, "method", cpb_model_method_name(m.method),
-                                 "dim", (uint64_t)m.d, "rows", (uint64_t)m.rows, "center", center, "radius",
-                                 m.radius, "threshold", m.threshold, "nu", m.nu, "gap", m.gap, "lower_bound",
-                                 bound, "converged", m.converged, "support", (uint64_t)m.support,
-                                 "iterations", (uint64_t)report->iterations, "seconds", report->seconds));
+  return cli_print_json(
+      job,
+      cli_json("{s:s, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:b, s:I, s:I, s:f, s:s}", "model",
+               job->options.output, "method", cpb_model_method_name(m.method), "dim", (uint64_t)m.d, "rows",
+               (uint64_t)m.rows, "center", center, "radius", m.radius, "threshold", m.threshold, "nu", m.nu,
+               "gap", m.gap, "lower_bound", bound, "converged", m.converged, "support", (uint64_t)m.support,
+               "iterations", (uint64_t)report->iterations, "seconds", report->seconds, "notes", m.notes));
 }
 
 static int save(const cli_input *in, const cpb_model *model, const cpb_model_fit_report *report) {
@@ -198,6 +220,12 @@ static CLI_OPTION(weights_option, "weights", 0, CLI_PATH, "FILE", weights,
                   "a vector file with one weight >= 0 per row of DATA; with --nu");
 static CLI_OPTION(standardize, "standardize", 's', CLI_FLAG, NULL, standardize,
                   "divide every column by its standard deviation: columns have different units");
+static CLI_OPTION(
+    robust, "robust", 0, CLI_FLAG, NULL, robust,
+    "the recipe for outliers: standardise and whiten by the rows that look most ordinary, and put "
+    "the ball around them");
+static CLI_OPTION(calibrate, "calibrate", 0, CLI_FLAG, NULL, calibrate,
+                  "p-values of new rows, by fits that leave parts of the rows out; --robust has them anyway");
 static CLI_OPTION(balls, "balls", 0, CLI_COUNT, "K", balls,
                   "K balls of one radius, for rows in several clouds; rows are scored by the nearest",
                   .fallback = "1");
@@ -207,9 +235,9 @@ static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
                   "draw the ball of two columns, else the scores, by gnuplot: .svg or .png");
 
 CLI_OPTIONS(options, &output, &nu, &contamination, &method, &kernel, &gamma_option, &offset, &degree, &gap,
-            &standardize, &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed, &weights_option, &sql,
-            &plot, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads,
-            &cli_opt_help);
+            &robust, &calibrate, &standardize, &cli_opt_whiten, &cli_opt_ridge, &balls, &cli_opt_seed,
+            &weights_option, &sql, &plot, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet,
+            &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_ball = {
     .verb = "ball",
@@ -233,6 +261,18 @@ const cli_command cli_verb_ball = {
         "depend on each other. With both and a --ridge the columns are standardised, and whitened only as "
         "far as the "
         "ridge lets them. Neither changes what is written of the rows: the centre is in their unit.\n"
+        "--robust is for outliers that may be many: columns are standardised and whitened (with a ridge of "
+        "0.1, if "
+        "none is given) by the rows that look most ordinary, at most three quarters of them, found in two "
+        "refits; "
+        "the ball is that of these rows (--nu 0.9, if none is given), and its radius leaves the share NU of "
+        "all "
+        "rows outside. What was done about constant columns, columns of two values, heavy tails and few rows "
+        "is "
+        "said, and stands in MODEL.json as \"notes\".\n"
+        "--calibrate, which is part of --robust, fits to parts of the rows as well and scores the others: "
+        "the model "
+        "has p-values for new rows then, which `capball score --alpha` and --fdr use.\n"
         "Which --nu? About the share of rows that you take for outliers where you know it, and they are to "
         "lie outside. To put rows in order of strangeness take 0.9: the centre then rests on nearly all "
         "rows, and "

@@ -1,4 +1,5 @@
 /* Scores of rows by a model: all of them, the strangest, and why. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,11 @@ typedef struct scoring {
   cpb_ranking ranking;
   show_strange *strange;
   size_t top;
+  double *p;   /* p-values; NULL without --alpha and --fdr */
+  double most; /* of the p-values of outliers */
 } scoring;
+
+static bool has_p(const cli_options *o) { return o->alpha.given || o->fdr.given; }
 
 static bool shows_rows(const cli_options *o) { return o->output == NULL || o->top.given || o->html != NULL; }
 
@@ -32,18 +37,21 @@ static bool shows_rows(const cli_options *o) { return o->output == NULL || o->to
 
 static int write_scores(const scoring *s) {
   const cli_options *o = &s->job->options;
-  size_t cols = o->ranks ? 2 : 1;
+  size_t cols = 1 + (size_t)o->ranks + (s->p != NULL && !o->predict);
   double *rows = cli_alloc(s->count * cols, sizeof *rows);
   for (size_t i = 0; i < s->count; i++) {
     rows[i * cols] = !o->predict ? s->scores[i] : cpb_model_is_outlier(s->model, s->scores[i]) ? -1 : 1;
     if (o->ranks) rows[i * cols + 1] = cpb_model_rank(s->model, s->scores[i]);
+    if (cols > 1 && s->p != NULL) rows[i * cols + cols - 1] = s->p[i];
   }
   cli_output out = {.job = s->job, .rows = s->in};
   int result = cli_output_add(&out, o->output, o->to, cli_output_dtype(o->output, o->to, o->dtype, CPB_F64),
                               cols, s->count,
-                              o->predict ? "label"
-                              : o->ranks ? "score,share"
-                                         : "score");
+                              o->predict                 ? "label"
+                              : o->ranks && s->p != NULL ? "score,share,p"
+                              : o->ranks                 ? "score,share"
+                              : s->p != NULL             ? "score,p"
+                                                         : "score");
   if (result == CLI_OK) result = cli_output_append(&out, 0, cpb_rows(rows, CPB_F64, s->count, cols));
   free(rows);
   return cli_output_finish(&out, result);
@@ -96,6 +104,7 @@ static cpb_text *strange_json(const scoring *s) {
                              (uint64_t)cpb_reader_row(s->in->reader, strange->row), "score", strange->score,
                              "outlier", (int)strange->outlier, "columns", reasons_json(s, strange));
     if (id != NULL) one = cpb_json_set(one, "id", cli_json("s", id));
+    if (s->p != NULL) one = cpb_json_set(one, "p", cli_json("f", s->p[strange->row]));
     if (!isnan(strange->rank)) one = cpb_json_set(one, "share", cli_json("f", strange->rank));
     array = cpb_json_append(array, one);
   }
@@ -106,6 +115,7 @@ static int tell_json(const scoring *s) {
   const char *output = s->job->options.output;
   cpb_text *object = cli_json("{s:s, s:I, s:I, s:f}", "scores", output, "rows", (uint64_t)s->count, "inside",
                               (uint64_t)s->inside, "threshold", s->facts.threshold);
+  if (s->p != NULL) object = cpb_json_set(object, "p_outlier", cli_json("f", s->most));
   if (s->labels != NULL) {
     object = cpb_json_set(object, "outliers", cli_json("I", (uint64_t)s->ranking.outliers));
     object = cpb_json_set(object, "auc", cli_json("f", s->ranking.auc));
@@ -117,7 +127,10 @@ static int tell_json(const scoring *s) {
 
 static int tell(const scoring *s) {
   const cli_options *o = &s->job->options;
-  if (s->facts.threshold == 0)
+  if (s->p != NULL)
+    cli_say(s->job, "%zu row%s, %zu outlier%s (p at most %.4g)", s->count, cli_s(s->count),
+            s->count - s->inside, cli_s(s->count - s->inside), s->most);
+  else if (s->facts.threshold == 0)
     cli_say(s->job, "%zu row%s, %zu inside", s->count, cli_s(s->count), s->inside);
   else
     cli_say(s->job, "%zu row%s, %zu outlier%s (score below %.6g)", s->count, cli_s(s->count),
@@ -180,9 +193,34 @@ static void find_strange(scoring *s) {
   show_strange_find(s->model, s->in->rows, s->scores, s->count, s->top, s->strange);
 }
 
+/* p-values; and the model with the threshold that separates those of outliers: p falls with the score. */
+static int find_p(scoring *s) {
+  const cli_options *o = &s->job->options;
+  cpb_error error;
+  cpb_model *cut;
+  if (!has_p(o)) return CLI_OK;
+  if (s->facts.calibrated == 0)
+    return cli_fail(s->job, "%s has no p-values: make it with `capball ball --calibrate` or --robust",
+                    o->model);
+  s->p = cli_alloc(s->count, sizeof *s->p);
+  for (size_t i = 0; i < s->count; i++) s->p[i] = cpb_model_p_value(s->model, s->scores[i]);
+  s->most = o->alpha.value;
+  if (o->fdr.given && cpb_discoveries(s->p, s->count, o->fdr.value, &s->most, &error) != CPB_OK)
+    return cli_fail(s->job, "%s", error.text);
+  s->facts.threshold = DBL_MAX;
+  for (size_t i = 0; i < s->count; i++)
+    if (s->p[i] > s->most) s->facts.threshold = fmin(s->facts.threshold, s->scores[i]);
+  if (cpb_model_new(&s->facts, &cut, &error) != CPB_OK) return cli_fail(s->job, "%s", error.text);
+  cpb_model_free(s->model);
+  s->model = cut;
+  s->facts = cli_model_options(cut);
+  return CLI_OK;
+}
+
 static int finish(scoring *s) {
   const cli_options *o = &s->job->options;
   if (s->count == 0) return cli_fail(s->job, "%s has no rows", cli_name(s->in->info.path));
+  if (find_p(s) != CLI_OK) return CLI_FAILED;
   for (size_t i = 0; i < s->count; i++) s->inside += !cpb_model_is_outlier(s->model, s->scores[i]);
   int result = read_labels(s);
   if (result == CLI_OK && shows_rows(o)) find_strange(s);
@@ -205,6 +243,7 @@ static int check(const cli_job *job) {
   if (o->labels != NULL && o->label_column != NULL)
     return cli_misuse(job, "--labels and --label-column: give one of the two");
   if (o->predict && o->ranks) return cli_misuse(job, "--predict and --ranks: give one of the two");
+  if (o->alpha.given && o->fdr.given) return cli_misuse(job, "--alpha and --fdr: give one of the two");
   if (o->output == NULL) return CLI_OK;
   if (tells && strcmp(o->output, "-") == 0)
     return cli_misuse(job, "AUC and the strangest rows go to standard output: give --output a name");
@@ -227,6 +266,7 @@ static int score(cli_input *in) {
   cpb_model_free(s.model);
   cpb_free(s.scores);
   free(s.labels);
+  free(s.p);
   free(s.strange);
   return result;
 }
@@ -248,30 +288,43 @@ static CLI_OPTION(labels_option, "labels", 'l', CLI_PATH, "FILE", labels,
 static CLI_OPTION(
     ranks, "ranks", 0, CLI_FLAG, NULL, ranks,
     "a second column: about the share of the training rows that score no more, from up to 1001 quantiles");
+static CLI_OPTION(
+    alpha, "alpha", 0, CLI_NUMBER, "A", alpha,
+    "outliers are rows with a p-value of at most A: of new ordinary rows at most that share; p is a "
+    "further column of SCORES",
+    .range = "in (0,1)");
+static CLI_OPTION(
+    fdr, "fdr", 0, CLI_NUMBER, "Q", fdr,
+    "outliers are as many rows as have a false-discovery rate of at most Q: among them about the "
+    "share Q is ordinary, at most; p is a further column of SCORES",
+    .range = "in (0,1)");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,
                   "draw how many rows score what, by gnuplot: .svg or .png");
 
-CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &labels_option, &cli_opt_label_column,
-            &plot, &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to, &cli_opt_bare,
-            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &alpha, &fdr, &labels_option,
+            &cli_opt_label_column, &plot, &cli_opt_dtype, &cli_opt_leave_bad, CLI_OPT_TABLE, &cli_opt_to,
+            &cli_opt_bare, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_score = {
     .verb = "score",
     .operands = "-m MODEL.json DATA",
     .summary = "score rows by a ball: inside or outside, how far, and why",
     .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                      T3 T11",
-    .text = "-o writes one number per row, f64 unless --dtype or the format says otherwise; in csv and tsv "
-            "behind the name of the row, where rows have names. --top prints the "
-            "rows with the lowest scores: rank, row, score, the share of the training rows that score no "
-            "more, and the three columns that add most to |W(x-c)|^2, + where the row is above the centre. "
-            "Where model and DATA have names for their columns, columns are found by name. Empty cells "
-            "become what "
-            "the --impute of the fit put there, which the model has kept.\n"
-            "A row is an outlier if it scores less than the model's threshold, which is 0, the edge of the "
-            "ball, unless "
-            "the model was made with --contamination.\n"
-            "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
-            "first; ties count half.",
+    .text =
+        "-o writes one number per row, f64 unless --dtype or the format says otherwise; in csv and tsv "
+        "behind the name of the row, where rows have names. --top prints the "
+        "rows with the lowest scores: rank, row, score, the share of the training rows that score no "
+        "more, and the three columns that add most to |W(x-c)|^2, + where the row is above the centre. "
+        "Where model and DATA have names for their columns, columns are found by name. Empty cells "
+        "become what "
+        "the --impute of the fit put there, which the model has kept.\n"
+        "A row is an outlier if it scores less than the model's threshold, which is 0, the edge of the "
+        "ball, unless "
+        "the model was made with --contamination; with --alpha or --fdr if its p-value is small enough. The "
+        "p-value of a row is the share, rounded up, of rows that the fit had not seen that score no more "
+        "(`capball ball --robust` or --calibrate). It is for new rows: those of the fit have none.\n"
+        "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
+        "first; ties count half.",
     .example = "printf 'height,weight\\n170,65\\n180,80\\n160,55\\n175,72\\n168,60\\n' > people.csv\n"
                "capball ball people.csv -o ball.json --nu 0.5 --standardize -q\n"
                "printf 'name,weight,height\\nAda,66,171\\nBo,120,165\\n' > new.csv\n"

@@ -33,11 +33,11 @@ typedef struct cli_options {
   cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
   cli_choice rotation, factors, bound, bits_per;
   cli_number scale, target, gamma, nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom;
-  cli_number timeout, confidence, contamination;
+  cli_number timeout, confidence, contamination, alpha, fdr;
   cli_count seed, threads, neighbours, sample, first_row, degree, knn, balls, bits, batch, candidates, top;
   cli_count first, seeds;
-  bool bare, decimal_comma, leave_bad, standardize, predict, whiten, spherical, skip_bad, follow_external,
-      sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
+  bool bare, decimal_comma, leave_bad, standardize, robust, calibrate, predict, whiten, spherical, skip_bad,
+      follow_external, sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
 } cli_options;
 
 typedef enum cli_value_kind {

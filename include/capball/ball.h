@@ -178,9 +178,13 @@ typedef struct cpb_model_options {
   const double *ball_radii;  /* radius of each ball as fitted to its rows; NULL: unknown */
   const double *ball_gaps;   /* gap of each ball; NULL: unknown */
   const uint64_t *ball_rows; /* number of rows each ball was fitted to; NULL: unknown */
-  const double *fill; /* d numbers that replaced NaN before the fit and should replace it before scoring
+  const double *fill;  /* d numbers that replaced NaN before the fit and should replace it before scoring
                          (cpb_reader_fill); scoring does not. NULL: none */
-  double threshold;   /* the score below which a row is an outlier; 0 (the default): outside the ball */
+  double threshold;    /* the score below which a row is an outlier; 0 (the default): outside the ball */
+  bool robust;         /* fitted by the recipe `robust` of cpb_model_fit_options; default false */
+  uint64_t calibrated; /* number of scores of rows that the fit had not seen, behind p-values; 0: none */
+  const double *calibration; /* ascending: ranks 1 to 200, then each 1.005 times the one before, the last */
+  const char *notes; /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
 } cpb_model_options;
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
@@ -214,6 +218,11 @@ typedef struct cpb_model_fit_options {
   const double *fill;   /* d numbers for the model to store; NULL: none */
   double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
                            fraction of the rows (of their weight) scores less. 0 (the default): threshold 0 */
+  bool robust;    /* the recipe for outliers: whitens by the rows that look most ordinary and fits the ball
+                     to these, three quarters at most, found in two refits as in fast-MCD. The radius leaves
+                     the share nu of all rows outside; gap and lower bound are of the rows kept. nu 0 is 0.9,
+                     ridge 0 is 0.1, more with fewer than 5 rows a column. One ball, exact, no kernel */
+  bool calibrate; /* p-values of new rows, by fits without parts of the rows, which are held */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
 
@@ -242,6 +251,10 @@ CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out
 /** The fraction of the training rows with this score or less: 0 is the most unusual, 1 the most typical.
  *  Linear between the quantiles; NaN without quantiles or for NaN. */
 CPB_API double cpb_model_rank(const cpb_model *model, double score);
+
+/** p = (1 + m)/(n+1), where m of n scores of rows that the fit had not seen are not above this one, rounded up to stored
+ *  ranks: P(p <= a) is about a at most for a new row like these. NaN for NaN, and of a model without `calibrate`. */
+CPB_API double cpb_model_p_value(const cpb_model *model, double score);
 
 /** The verdict on a row with this score, the same in all faces: true if it is less than the threshold, or NaN. */
 CPB_API bool cpb_model_is_outlier(const cpb_model *model, double score);
@@ -282,7 +295,8 @@ CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *
 
 /** The content of a model file: JSON with keys "capball", "dim", "columns" (if columns have names), "balls" (if several),
  *  "method", "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
- *  "quantiles", "threshold" (if not 0), "support", "checksum". Free *text with cpb_free. */
+ *  "quantiles", "threshold" (if not 0), "recipe", "notes" and "calibration" (if there are), "support", "checksum".
+ *  Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);
 
 /** Reads that text back, bit for bit, into a new *model. Any defect gives EFORMAT with a message.

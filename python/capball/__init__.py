@@ -111,8 +111,8 @@ def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: fl
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
          gamma: float | None = None, offset: float | None = None, degree: int | None = None, whiten: bool = False,
          ridge: float = 0.0, standardize: bool = False, columns: Any = None, weights: Any = None, balls: int = 1,
-         seed: int = 0, contamination: float | None = None, threads: int | None = None,
-         progress: Progress | bool | None = None) -> BallModel:
+         seed: int = 0, contamination: float | None = None, robust: bool = False, calibrate: bool = False,
+         threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """A ball that may leave the share nu of the rows outside: min R^2 + 1/(nu n) sum max(0, |x_i-c|^2 - R^2).
 
     standardize  every column is divided by its standard deviation first
@@ -121,6 +121,9 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     balls        several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball
     contamination  share of these rows that are outliers: the model's threshold is the largest score that at most this
                  share of them scores less than, rows that tie at it are no outliers; None: the threshold is 0
+    robust       the recipe for outliers: standardises and whitens by the rows that look most ordinary, three quarters at
+                 most, and puts the ball around these; nu=0 is 0.9 then, ridge=0 is 0.1. model.notes say what was done
+    calibrate    p-values of new rows, model.p_values(model.scores(new)): fits to parts of the rows score the others
 
     >>> import capball
     >>> model = capball.svdd([[0.0, 0.0], [4.0, 0.0], [2.0, 2.0], [2.0, 1.0], [9.0, 9.0]], nu=0.6)
@@ -129,7 +132,7 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     """
     with bar("svdd", progress) as callback:
         return BallModel.fit(x, nu, gap, method, kernel, gamma, offset, degree, whiten, ridge, weights, standardize,
-                             names_of(x) if columns is None else columns, balls, seed, contamination, threads, callback)
+                             names_of(x) if columns is None else columns, balls, seed, contamination, robust, calibrate, threads, callback)
 
 
 def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, threads: int | None = None,

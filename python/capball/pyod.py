@@ -32,7 +32,8 @@ def _checked(X: Any) -> np.ndarray:
 
 
 class Ball(BaseDetector):
-    """SVDD with the recipe of docs/explanation/outliers.md: columns standardised and whitened, nu = 0.9.
+    """SVDD with the recipe of docs/explanation/outliers.md: columns standardised and whitened by the rows that look most
+    ordinary, nu = 0.9.
 
     nu is how many rows take part in the centre. Outliers are the share `contamination` of the rows, so that only the order of
     scores counts, and that is best when outliers, which may lie together, are few among them. The threshold is that of model_
@@ -41,7 +42,7 @@ class Ball(BaseDetector):
 
     def __init__(self, contamination: float = 0.1, nu: float = 0.9, kernel: str = "linear",
                  gamma: float | None = None, standardize: bool | None = None, whiten: bool | None = None,
-                 ridge: float = 0.1, balls: int = 1, random_state: int = 0):
+                 ridge: float = 0.1, balls: int = 1, random_state: int = 0, recipe: str | None = None):
         super().__init__(contamination=contamination)
         self.nu = nu
         self.kernel = kernel
@@ -51,6 +52,7 @@ class Ball(BaseDetector):
         self.ridge = ridge
         self.balls = balls
         self.random_state = random_state
+        self.recipe = recipe
 
     def fit(self, X: Any, y: Any = None) -> "Ball":
         """Finds the ball; columns of text are left out, with a warning."""
@@ -61,7 +63,7 @@ class Ball(BaseDetector):
         share = self.contamination if isinstance(self.contamination, (float, int)) else None  # or PyThresh's object
         self.model_ = capball.svdd(X, max(self.nu, 1.0 / len(X)), gamma=self.gamma, balls=self.balls,
                                    seed=self.random_state, columns=columns, contamination=share,
-                                   **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
+                                   **detector_options(self.recipe, self.kernel, self.standardize, self.whiten, self.ridge, self.balls))
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()
         if share is not None:

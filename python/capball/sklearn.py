@@ -255,6 +255,8 @@ class _Ball(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        if "nu" in state and "recipe" not in state:  # of a detector of capball 0.3
+            self.recipe, self.calibrate = "whitened", None
         if "model_" in state:  # of capball 0.3 without a threshold
             self.model_ = self.model_.with_threshold(self.offset_)
 
@@ -308,9 +310,15 @@ class EnclosingBall(_Ball):
                                                  ridge=self.ridge, columns=self._names()))
 
 
-def detector_options(kernel: str, standardize: bool | None, whiten: bool | None, ridge: float) -> dict[str, Any]:
+def detector_options(recipe: str | None, kernel: str, standardize: bool | None, whiten: bool | None, ridge: float,
+                     balls: int) -> dict[str, Any]:
     """The recipe of docs/explanation/outliers.md where nothing else is asked for; kernels go with neither."""
     linear = kernel == "linear"
+    asked = recipe == "robust" or (recipe is None and linear and balls == 1 and standardize is None and whiten is None)
+    if recipe not in (None, "robust", "whitened"):
+        raise ValueError(f'recipe must be None, "robust" or "whitened", got {recipe!r}')
+    if asked:
+        return dict(kernel=kernel, robust=True, ridge=ridge)
     whiten = linear if whiten is None else whiten
     return dict(kernel=kernel, standardize=linear if standardize is None else standardize, whiten=whiten,
                 ridge=ridge if whiten else 0.0)
@@ -325,23 +333,39 @@ class BallDetector(OutlierMixin, _Ball):
         None: those outside of the ball, for which nu is then the share.
     nu : share of the rows that the centre rests on, 0 < nu <= 1. A large one puts rows in the best order: outliers are
         few among them.
+    recipe : "robust": columns are standardised and whitened by the rows that look most ordinary, three quarters at most,
+        found in two refits, and the ball is that of these rows; notes_ say what was done. "whitened": by all rows, which
+        was the default of 0.3. None is "robust" for one ball without a kernel where neither standardize nor whiten is
+        given, else "whitened".
     standardize, whiten, ridge : columns are divided by their standard deviation, and distances are measured by the
         inverse of the covariance, to whose diagonal `ridge` of itself is added. None is True, and False with a kernel.
     balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball.
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
-    random_state : of the groups of `balls`.
+    calibrate : whether p_values, and predict with alpha= or fdr=, can be asked: parts of the rows are left out of further fits and
+        scored. None is yes with the robust recipe, else no.
+    random_state : of the groups of `balls`, and of these parts.
     verbose : whether fit shows a bar of its progress, by tqdm.
 
-    The defaults are those of `capball ball --standardize --whiten --ridge 0.1 --nu 0.9`, with the same scores.
+    The defaults are those of `capball ball --robust --contamination 0.1`, with the same scores and verdicts; those of 0.3,
+    recipe="whitened", are `capball ball --standardize --whiten --ridge 0.1 --nu 0.9`.
+
+    Attributes
+    ----------
+    model_ : the BallModel, which `capball score` and databases read; center_, radius_, gap_, offset_ are its own.
+    notes_ : what the robust recipe did about rows and columns, a sentence each.
+    new_share_ : which share of new rows like these predict calls outliers, as far as rows tell that the fit has not seen;
+        None without `calibrate`. It is not `contamination`, which is the share of the rows of the fit.
     """
 
-    def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, standardize: bool | None = None,
-                 whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
+    def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, recipe: str | None = None,
+                 calibrate: bool | None = None, standardize: bool | None = None, whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
                  gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
                  random_state: Any = None, verbose: bool = False):
         self.nu = nu
         self.contamination = contamination
+        self.recipe = recipe
+        self.calibrate = calibrate
         self.standardize = standardize
         self.whiten = whiten
         self.ridge = ridge
@@ -364,11 +388,44 @@ class BallDetector(OutlierMixin, _Ball):
             raise ValueError(f"contamination must be None or in (0, 0.5], got {self.contamination}")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         nu = max(self.nu, 1.0 / len(X)) if weights is None else self.nu
+        options = detector_options(self.recipe, self.kernel, self.standardize, self.whiten, self.ridge, self.balls)
         model = capball.svdd(X, nu, gap=self.gap, gamma=self.gamma, offset=self.coef0, degree=self.degree, weights=weights,
                              balls=self.balls, seed=_seed(self.random_state), columns=self._names(),
                              contamination=self.contamination, progress=bool(self.verbose),
-                             **detector_options(self.kernel, self.standardize, self.whiten, self.ridge))
-        return self._take(model, self.contamination)
+                             calibrate="robust" in options if self.calibrate is None else self.calibrate, **options)
+        self.notes_ = model.notes
+        self._take(model, self.contamination)
+        n = model.calibrated
+        below = self.model_.p_values([np.nextafter(self.offset_, -np.inf)])[0]
+        self.new_share_ = float(below * (n + 1) - 1) / n if n else None
+        return self
+
+    def p_values(self, X: Any) -> np.ndarray:
+        """Of each row, how often an ordinary row that the fit has not seen scores no more: small for outliers.
+
+        For new rows, not for those of the fit. A new row like these has p <= alpha with a probability of about alpha at
+        most, whatever its distribution; outliers among the rows of the fit make p larger.
+        """
+        scores = self.score_samples(X)
+        if not self.model_.calibrated:
+            raise ValueError("there are no p-values: fit with calibrate=True, to at least 4 rows")
+        return self.model_.p_values(scores)
+
+    def predict(self, X: Any, *, alpha: float | None = None, fdr: float | None = None) -> np.ndarray:
+        """+1 for ordinary rows, -1 for outliers: by the threshold of model_, of which `capball score` has the same verdicts.
+
+        alpha  outliers are rows with p_values(X) <= alpha
+        fdr    outliers are as many rows as have a false-discovery rate of at most fdr (Benjamini and Hochberg)
+        """
+        if alpha is not None and fdr is not None:
+            raise ValueError("alpha and fdr: give one of the two")
+        if alpha is None and fdr is None:
+            return super().predict(X)
+        if alpha is not None and not 0 < alpha < 1:
+            raise ValueError(f"alpha must lie in (0,1), got {alpha}")
+        p = self.p_values(X)
+        most = alpha if alpha is not None else self.model_.discoveries(p, fdr)
+        return np.where(p <= most, -1, 1)
 
 
 class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -63,14 +63,16 @@ enum {
   FIT_BALLS,
   FIT_SEED,
   FIT_CONTAMINATION,
+  FIT_ROBUST,
+  FIT_CALIBRATE,
   FIT_THREADS,
   FIT_PROGRESS,
   FIT_ARGUMENTS
 };
 static const char *const fit_names[] = {
-    "x",       "nu",       "gap",     "method",      "kernel",  "gamma", "offset", "degree",
-    "whiten",  "ridge",    "weights", "standardize", "columns", "balls", "seed",   "contamination",
-    "threads", "progress", NULL};
+    "x",      "nu",        "gap",     "method",      "kernel",  "gamma", "offset", "degree",
+    "whiten", "ridge",     "weights", "standardize", "columns", "balls", "seed",   "contamination",
+    "robust", "calibrate", "threads", "progress",    NULL};
 
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
@@ -86,7 +88,8 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
       take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
       face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
-      face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0)
+      face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0 ||
+      face_flag(v[FIT_ROBUST], &o->robust) < 0 || face_flag(v[FIT_CALIBRATE], &o->calibrate) < 0)
     return -1;
   o->method = (cpb_svdd_method)method;
   o->kernel.kind = (cpb_kernel_kind)kernel;
@@ -214,6 +217,34 @@ static PyObject *model_ranks(FACE_CALL) {
   return result;
 }
 
+static PyObject *model_p_values(FACE_CALL) {
+  static const char *const names[] = {"scores", NULL};
+  PyObject *values[1];
+  size_t count = 0;
+  double *scores;
+  if (face_arguments("p_values", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_doubles(values[0], "scores", &count, &scores) < 0) return NULL;
+  for (size_t i = 0; i < count; i++) scores[i] = cpb_model_p_value(held(self), scores[i]);
+  PyObject *result = face_array(scores, CPB_F64, count);
+  PyMem_Free(scores);
+  return result;
+}
+
+static PyObject *model_discoveries(FACE_CALL) {
+  static const char *const names[] = {"p", "rate", NULL};
+  PyObject *values[2];
+  size_t count = 0;
+  double *p, rate = 0.1, most = 0;
+  cpb_error error;
+  (void)self;
+  if (face_arguments("discoveries", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_double(values[1], "rate", &rate) < 0 || face_doubles(values[0], "p", &count, &p) < 0)
+    return NULL;
+  cpb_status status = cpb_discoveries(p, count, rate, &most, &error);
+  PyMem_Free(p);
+  return status == CPB_OK ? PyFloat_FromDouble(most) : face_fail(status, &error);
+}
+
 static PyObject *model_verdicts(FACE_CALL) {
   static const char *const names[] = {"scores", NULL};
   PyObject *values[1];
@@ -309,6 +340,14 @@ static PyObject *names_or_none(const char *const *names, size_t count) {
   return list;
 }
 
+/* A list of its lines. */
+static PyObject *notes_of(const char *notes) {
+  PyObject *text = PyUnicode_FromString(notes == NULL ? "" : notes);
+  PyObject *list = text == NULL ? NULL : PyUnicode_Splitlines(text, 0);
+  Py_DecRef(text);
+  return list;
+}
+
 static PyObject *get_fact(PyObject *self, void *which) {
   cpb_model_options o;
   describe(held(self), &o);
@@ -317,6 +356,9 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "center") == 0) return face_doubles_or_none(o.center, o.d);
   if (strcmp(fact, "radius") == 0) return PyFloat_FromDouble(o.radius);
   if (strcmp(fact, "threshold") == 0) return PyFloat_FromDouble(o.threshold);
+  if (strcmp(fact, "calibrated") == 0) return PyLong_FromUnsignedLongLong(o.calibrated);
+  if (strcmp(fact, "robust") == 0) return PyBool_FromLong(o.robust);
+  if (strcmp(fact, "notes") == 0) return notes_of(o.notes);
   if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
   if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
   if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
@@ -346,6 +388,9 @@ static PyGetSetDef model_getset[] = {
     FACT("radius", "r, not squared, in the unit of W(x-c)"),
     FACT("whiten", "W, or None for I"),
     FACT("threshold", "the score below which a row is an outlier; 0 without contamination"),
+    FACT("robust", "whether it was fitted by the recipe for outliers"),
+    FACT("calibrated", "number of scores of rows that the fit had not seen, behind p-values; 0: none"),
+    FACT("notes", "what such a fit did about rows and columns, a sentence each"),
     FACT("nu", "the share that may lie outside; 0 for the enclosing ball"),
     FACT("gap", "the relative gap between the bounds of the fit"),
     FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
@@ -371,6 +416,9 @@ static PyMethodDef model_methods[] = {
     FACE_METHOD("parts", model_parts,
                 "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
+    FACE_METHOD("p_values", model_p_values, "p of each score: how often a new ordinary row scores no more"),
+    FACE_METHOD("discoveries", model_discoveries,
+                "the largest of the p-values that are discoveries at a false-discovery rate; 0: none"),
     FACE_METHOD("verdicts", model_verdicts, "-1 for scores below the threshold, outliers, and 1 for others"),
     FACE_METHOD("with_threshold", model_with_threshold, "the same ball with another threshold"),
     FACE_METHOD("to_sql", model_to_sql, "the rows that are no outliers as a condition on columns"),

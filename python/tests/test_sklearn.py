@@ -92,14 +92,17 @@ def test_partial_fit_does_not_see_the_cut(rng):
 OUTLIERS = ["breastw", "cardio", "cifar10-0-resnet18", "ionosphere", "letter", "mammography", "satellite", "shuttle"]
 
 
+RECIPES = {"robust": ["--robust"], "whitened": ["--standardize", "--whiten", "--ridge", "0.1", "--nu", "0.9"]}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("name", OUTLIERS)
-def test_detectors_scores_are_the_commands(name, shared, command, tmp_path):
+def test_detectors_scores_are_the_commands(name, recipe, shared, command, tmp_path):
     """The defaults are the recommended recipe: every bit of the scores, on real outliers; the first rows of large sets."""
     x = np.load(shared / f"outlier-{name}" / "base.npy")[:2000, :64]
     np.save(tmp_path / "x.npy", x)
-    detector = BallDetector().fit(x)
-    recipe = ["--standardize", "--whiten", "--ridge", "0.1", "--nu", "0.9"]
-    for words in (["ball", "x.npy", "-o", "ball.json", *recipe, "-q"],
+    detector = BallDetector(recipe=recipe if recipe != "robust" else None).fit(x)
+    for words in (["ball", "x.npy", "-o", "ball.json", *RECIPES[recipe], "-q"],
                   ["score", "-m", "ball.json", "x.npy", "-o", "scores.npy", "-q"]):
         subprocess.run([command, *words], check=True, cwd=tmp_path)
     np.testing.assert_array_equal(detector.score_samples(x), np.load(tmp_path / "scores.npy").ravel())
@@ -242,6 +245,58 @@ def test_contamination_is_the_share_of_outliers(rng):
     np.testing.assert_array_equal(ball.predict(x) == 1, ball.model_.scores(x) >= -1e-9 * ball.radius_**2)
     with pytest.raises(ValueError, match="contamination"):
         BallDetector(contamination=0.9).fit(x)
+
+
+def test_a_quarter_of_outliers_does_not_move_the_robust_recipe(rng):
+    """The default finds them all; the recipe of 0.3 takes many for ordinary; notes_ say what was done."""
+    x = rng.normal(size=(1000, 4))
+    x[:250] = 6 + 0.3 * x[:250]
+    robust, whitened = BallDetector().fit(x), BallDetector(recipe="whitened").fit(x)
+    assert set(np.argsort(robust.score_samples(x))[:250]) == set(range(250))
+    assert np.linalg.norm(robust.center_) < 0.3 < np.linalg.norm(whitened.center_)
+    assert robust.model_.robust and "of 1000 rows that look most ordinary" in robust.notes_[0]
+    assert whitened.notes_ == [] and not whitened.model_.robust
+    names = BallDetector().fit(np.c_[x, np.ones(1000), rng.integers(0, 2, 1000)]).notes_
+    assert any("constant" in note and note.endswith(": x4") for note in names) and any(note.endswith(": x5") for note in names)
+    for options in (dict(balls=2), dict(kernel="rbf"), dict(whiten=False), dict(standardize=False)):
+        assert not BallDetector(**options).fit(x[:300]).model_.robust
+    with pytest.raises(ValueError, match="recipe must be"):
+        BallDetector(recipe="fried").fit(x)
+    with pytest.raises(ValueError, match="one ball"):
+        BallDetector(recipe="robust", balls=2).fit(x)
+
+
+def test_p_values_hold_on_new_rows(rng, command, tmp_path):
+    """The share of new rows with p <= alpha is about alpha; verdicts are the command's; no calibration, no p-values."""
+    x, new = rng.normal(size=(3000, 3)), rng.normal(size=(5000, 3))
+    new[:50] += 9
+    detector = BallDetector(contamination=0.05).fit(x)
+    p = detector.p_values(new)
+    for alpha in (0.01, 0.05, 0.1):
+        assert abs((p[50:] <= alpha).mean() - alpha) < 4 * np.sqrt(alpha / detector.model_.calibrated)  # of one draw
+        np.testing.assert_array_equal(detector.predict(new, alpha=alpha) == -1, p <= alpha)
+    found = detector.predict(new, fdr=0.1) == -1
+    assert found[:50].all() and found[50:].sum() < 20
+    assert abs((detector.predict(new[50:]) == -1).mean() - detector.new_share_) < 0.02
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).p_values(new), p)
+    detector.model_.save(tmp_path / "ball.json")
+    np.save(tmp_path / "new.npy", new)
+    for words, verdicts in ((["--alpha", "0.05"], detector.predict(new, alpha=0.05)), (["--fdr", "0.1"], detector.predict(new, fdr=0.1))):
+        score = [command, "score", "-m", "ball.json", "new.npy", "-q", *words]
+        subprocess.run([*score, "-o", "p.npy"], check=True, cwd=tmp_path)
+        subprocess.run([*score, "-o", "verdicts.npy", "--predict"], check=True, cwd=tmp_path)
+        np.testing.assert_array_equal(np.load(tmp_path / "p.npy")[:, 1], p)
+        np.testing.assert_array_equal(np.load(tmp_path / "verdicts.npy").ravel(), verdicts)
+    plain = BallDetector(calibrate=False).fit(x)
+    assert plain.new_share_ is None
+    np.testing.assert_array_equal(plain.score_samples(new), detector.score_samples(new))
+    with pytest.raises(ValueError, match="no p-values"):
+        plain.predict(new, alpha=0.1)
+    with pytest.raises(ValueError, match="one of the two"):
+        detector.predict(new, alpha=0.1, fdr=0.1)
+    for wrong in (dict(alpha=0), dict(alpha=1.5), dict(fdr=0), dict(fdr=1)):
+        with pytest.raises(ValueError, match="must lie in"):
+            detector.predict(new, **wrong)
 
 
 def test_the_threshold_is_that_of_the_model(rng, tmp_path):

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loops/row_state.h"
+#include "capball/advanced/rounds.h"
 #include "capball/region.h"
 #include "base/best.h"
 #include "base/elementary.h"
@@ -13,6 +14,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "loops/vector.h"
+#include "ball/calibration_ranks.h"
 #include "ball/smo.h"
 #include "ball/piece_rounds.h"
 #include "base/json_text.h"
@@ -39,6 +41,13 @@ static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
   if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
   if (!isfinite(o->threshold))
     return cpb_fail_domain(error, "threshold", o->threshold, "threshold must be finite");
+  size_t stored = cpb_calibration_count(o->calibrated);
+  if (stored > 0 && o->calibration == NULL) return cpb_fail_missing(error, "calibration");
+  for (size_t i = 0; i < stored; i++)
+    if (!isfinite(o->calibration[i]) || (i > 0 && o->calibration[i] < o->calibration[i - 1]))
+      return cpb_fail(error, CPB_WHY_LIST_ORDER, "calibration",
+                      "calibration score %zu is %.17g: not finite, or below the one before", i,
+                      o->calibration[i]);
   bool beyond = isnan(o->lower_bound) && o->nu > 0; /* a square that no double holds */
   if (!beyond && !(o->lower_bound >= 0 && o->lower_bound < INFINITY))
     return cpb_fail_domain(error, "lower_bound", o->lower_bound, "lower_bound must be >= 0 and finite");
@@ -115,6 +124,7 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   cpb_model *made = calloc(1, sizeof *made);
   if (made == NULL) return cpb_fail_memory(error, "a model");
   size_t d = options->d, k = options->listed, balls = several(options) ? options->balls : 0;
+  size_t stored = cpb_calibration_count(options->calibrated);
   cpb_model_options *o = &made->options;
   cpb_memory *m = &made->memory;
   *o = *options;
@@ -129,6 +139,8 @@ cpb_status cpb_model_new(const cpb_model_options *given, cpb_model **model, cpb_
   o->ball_radii = cpb_memory_copy(m, options->ball_radii, balls, sizeof(double));
   o->ball_gaps = cpb_memory_copy(m, options->ball_gaps, balls, sizeof(double));
   o->fill = cpb_memory_copy(m, options->fill, d, sizeof(double));
+  o->calibration = cpb_memory_copy(m, options->calibration, stored, sizeof(double));
+  o->notes = cpb_memory_copy(m, options->notes, options->notes == NULL ? 0 : strlen(options->notes) + 1, 1);
   o->ball_rows = cpb_memory_copy(m, options->ball_rows, balls, sizeof(uint64_t));
   if (!cpb_column_names_copy(options->columns, d, &o->columns) || m->failed) {
     cpb_model_free(made);
@@ -276,6 +288,11 @@ double cpb_model_rank(const cpb_model *model, double score) {
   return ((double)low + (score - q[low]) / (q[high] - q[low])) / (double)(count - 1);
 }
 
+double cpb_model_p_value(const cpb_model *model, double score) {
+  if (model == NULL || model->options.calibrated == 0) return NAN;
+  return cpb_calibration_p(model->options.calibration, model->options.calibrated, score);
+}
+
 bool cpb_model_is_outlier(const cpb_model *model, double score) {
   return model != NULL && !(score >= model->options.threshold);
 }
@@ -299,6 +316,20 @@ cpb_status cpb_score_threshold(const double *scores, const double *weights, size
     cpb_twofold_add(&below, weight_of(weights, (size_t)order[i].id));
   }
   free(order);
+  return CPB_OK;
+}
+
+cpb_status cpb_discoveries(const double *p, size_t n, double rate, double *most, cpb_error *error) {
+  if (p == NULL || most == NULL) return cpb_fail_missing(error, p == NULL ? "p" : "most");
+  if (!(rate > 0 && rate < 1)) return cpb_fail_domain(error, "rate", rate, "rate must lie in (0,1)");
+  double *sorted = malloc((n + 1) * sizeof *sorted);
+  if (sorted == NULL) return cpb_fail_memory(error, "%zu p-values", n);
+  for (size_t i = 0; i < n; i++) sorted[i] = p[i] <= 1 ? p[i] : INFINITY;
+  cpb_sort_numbers(sorted, n);
+  *most = 0;
+  for (size_t k = 0; k < n; k++)
+    if (sorted[k] <= rate * (double)(k + 1) / (double)n) *most = sorted[k];
+  free(sorted);
   return CPB_OK;
 }
 

@@ -1,6 +1,8 @@
 /* T10 T11: a ball from rows. */
 #include "capball/advanced/rounds.h"
 #include "loops/whitened.h"
+#include "ball/calibration.h"
+#include "ball/robust_fit.h"
 #include "ball/several_balls.h"
 #include "sphere/whitening.h"
 #include "statistics/passes.h"
@@ -70,9 +72,12 @@ cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, doub
 }
 
 enum { LISTED = 10000, QUANTILES = 1001 };
+static const double ROBUST_NU = 0.9;
+static const double CALIBRATED = 0.5; /* of a call that calibrates: when the fit to all rows is done */
 
 /* How far a fit is, as a share, when the rows are held and when the ball is found. */
 static const double HELD = 0.2, SOLVED = 0.9;
+static const double TRIMMED = 0.6;                  /* when a robust fit knows the ordinary rows */
 static const double GROUPED = 0.6, WHITENED = 0.65; /* of the fit of several balls */
 
 CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree = 3})
@@ -80,12 +85,13 @@ CPB_DEFAULTS(cpb_model_fit_options, .gap = 1e-9, .kernel = {.offset = 1, .degree
 typedef struct fitting {
   cpb_model_fit_options o;
   cpb_passes passes;
-  const cpb_exec *exec; /* of the solver */
+  const cpb_exec *whole, *exec; /* of the call; of the solver */
   cpb_view rows, y; /* held rows, data NULL while they stream; what is fitted: the rows, or W times them */
   cpb_cached_source kept; /* what is read instead while they stream */
   cpb_memory memory;
   void *held;         /* memory of the rows */
   double *W, *center; /* NULL without whitening; in the unit of the data */
+  cpb_robust robust;  /* of a robust fit */
   double *scores;
   size_t count; /* of rows */
   cpb_balls balls;
@@ -115,6 +121,9 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (has_kernel(f) && is_whitened(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
+  if (o->robust && (has_kernel(f) || several(f) || o->method != CPB_SVDD_EXACT))
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "robust",
+                    "robust goes with one ball, the method exact and no kernel");
   if (several(f) && has_kernel(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "balls", "several balls do not go with a kernel");
   return CPB_OK;
@@ -198,7 +207,7 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   options.nu = f->o.nu;
   options.gap = f->o.gap;
   options.method = f->o.method;
-  options.weights = f->o.weights;
+  options.weights = f->o.robust ? f->robust.weight : f->o.weights;
   double *a = cpb_memory_zeros(&f->memory, f->y.rows, sizeof *a);
   if (a == NULL) return no_memory(f, error);
   cpb_status status;
@@ -210,7 +219,9 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
     status = cpb_svdd(f->y, &options, f->center, a, &report, f->exec, error);
   if (status != CPB_OK) return status;
   take_report(f, &report);
-  return keep_support(f, a, error);
+  if (f->o.robust)
+    status = cpb_radius_of_share(f->y, f->center, f->o.weights, f->o.nu, &f->model.radius, error);
+  return status == CPB_OK ? keep_support(f, a, error) : status;
 }
 
 /* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
@@ -221,7 +232,7 @@ static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec 
   cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
   cpb_source source = cpb_source_from_view(within);
   cpb_passes passes;
-  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within};
+  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within, NULL};
   cpb_status status = cpb_group_residuals(f->rows, &f->o, group, residuals, error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
   if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
@@ -297,6 +308,24 @@ static cpb_status add_quantiles(fitting *f, cpb_model **model, cpb_error *error)
   return make_model(f, model, error);
 }
 
+/* The model once more, with the scores of rows that fits have not seen. */
+static cpb_status add_calibration(fitting *f, cpb_model **model, cpb_error *error) {
+  double *stored;
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model *calibrated = NULL;
+  cpb_status status = cpb_calibrate(f->rows, cpb_model_fit, &f->o, *model, &f->memory, &stored,
+                                    &f->model.calibrated, CPB_EXEC_PART(f->whole, CALIBRATED, 1), error);
+  if (status != CPB_OK || stored == NULL) return status;
+  cpb_model_describe(*model, &o);
+  o.calibrated = f->model.calibrated;
+  o.calibration = stored;
+  status = cpb_model_new(&o, &calibrated, error);
+  if (status != CPB_OK) return status;
+  cpb_model_free(*model);
+  *model = calibrated;
+  return CPB_OK;
+}
+
 /* EINVAL for data without a ball of radius > 0. */
 static cpb_status check_ball(const cpb_model_options *model, cpb_error *error) {
   if (model->rows == 1)
@@ -311,6 +340,27 @@ static cpb_status check_ball(const cpb_model_options *model, cpb_error *error) {
 
 /* ---- the call ---- */
 
+/* W, and which rows the ball is fitted to. */
+static cpb_status trim(fitting *f, cpb_error *error) {
+  const double *weights = f->o.weights;
+  bool any = weights == NULL;
+  for (size_t i = 0; i < f->count && weights != NULL; i++) {
+    if (!(weights[i] >= 0 && weights[i] < INFINITY)) return cpb_fail_weight(error, i, weights[i]);
+    any = any || weights[i] > 0;
+  }
+  if (f->count == 0) return cpb_fail_no_rows(error);
+  if (!any) return cpb_fail_weights_zero(error, f->count);
+  cpb_status status = cpb_robust_fit(&f->robust, &f->memory, f->rows, &f->o, f->model.columns,
+                                     CPB_EXEC_PART(f->exec, HELD, TRIMMED), error);
+  f->W = f->robust.W;
+  if (status != CPB_OK) return status;
+  f->model.robust = true;
+  f->model.notes = f->robust.notes.bytes;
+  return f->robust.notes.failure == CPB_JSON_WHOLE
+             ? whiten_rows(f, CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error)
+             : no_memory(f, error);
+}
+
 static cpb_status hold_rows(fitting *f, cpb_error *error) {
   cpb_status status = cpb_passes_hold(&f->passes, &f->rows, &f->held, error);
   f->y = f->rows;
@@ -318,14 +368,15 @@ static cpb_status hold_rows(fitting *f, cpb_error *error) {
   if (status == CPB_OK && f->o.weights != NULL && f->o.weight_count != f->count)
     return cpb_fail(error, CPB_WHY_ROWS, "weights", "there are %llu weights for %zu rows",
                     (unsigned long long)f->o.weight_count, f->count);
-  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows};
+  if (status == CPB_OK && f->o.robust) return trim(f, error);
+  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, f->rows, NULL};
   if (status == CPB_OK && is_whitened(f)) status = cpb_whitening_fit(&f->passes, wish, &f->W, error);
   if (status == CPB_OK && f->W != NULL) status = whiten_rows(f, CPB_EXEC_PART(f->exec, HELD, HELD), error);
   return status;
 }
 
 static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
-  f->exec = CPB_EXEC_PART(f->passes.exec, stream ? 0 : HELD, SOLVED);
+  f->exec = CPB_EXEC_PART(f->passes.exec, stream ? 0 : f->o.robust ? TRIMMED : HELD, SOLVED);
   cpb_status status = several(f)    ? fit_several(f, error)
                       : f->o.nu > 0 ? fit_svdd(f, error)
                                     : fit_enclosing(f, error);
@@ -338,8 +389,8 @@ static cpb_status fit_ball(fitting *f, bool stream, cpb_error *error) {
 
 static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   const cpb_source *source = f->passes.source;
-  bool stream =
-      f->o.nu == 0 && !is_whitened(f) && !several(f) && source->view.rows == 0 && source->dtype <= CPB_I8;
+  bool stream = f->o.nu == 0 && !is_whitened(f) && !several(f) && !f->o.calibrate && source->view.rows == 0 &&
+                source->dtype <= CPB_I8;
   f->exec = f->passes.exec;
   f->passes.to = HELD;
   if (stream) cpb_cached_source_init(&f->kept, f->passes.source);
@@ -347,7 +398,8 @@ static cpb_status fit(fitting *f, cpb_model **model, cpb_error *error) {
   cpb_status status = stream ? CPB_OK : hold_rows(f, error);
   if (status == CPB_OK) status = fit_ball(f, stream, error);
   if (status == CPB_OK) status = make_model(f, model, error);
-  return status == CPB_OK ? add_quantiles(f, model, error) : status;
+  if (status == CPB_OK) status = add_quantiles(f, model, error);
+  return status == CPB_OK && f->o.calibrate ? add_calibration(f, model, error) : status;
 }
 
 cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options, cpb_model **model,
@@ -359,8 +411,12 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   f.report = (cpb_model_fit_report){.size = sizeof f.report};
   cpb_model_options_init(&f.model, sizeof f.model);
   cpb_status status = cpb_sized_take(&f.o, sizeof f.o, options, "model fit options", error);
+  if (f.o.robust) f.o.whiten = f.o.standardize = true;
+  if (f.o.robust && f.o.nu == 0) f.o.nu = ROBUST_NU;
   if (status == CPB_OK) status = check(&f, error);
-  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, is_whitened(&f) ? 2 : 1, exec, error);
+  f.whole = exec;
+  const cpb_exec *before = f.o.calibrate ? CPB_EXEC_PART(exec, 0, CALIBRATED) : exec;
+  if (status == CPB_OK) status = cpb_passes_init(&f.passes, rows, is_whitened(&f) ? 2 : 1, before, error);
   if (status != CPB_OK) return status;
   f.model.d = rows->cols;
   f.model.fill = f.o.fill;
@@ -370,6 +426,7 @@ cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options *options,
   cpb_cached_source_free(&f.kept);
   free(f.held);
   free(f.W);
+  free(f.robust.notes.bytes);
   free(f.scores);
   cpb_memory_free(&f.memory);
   cpb_memory_free(&f.balls.memory);

@@ -5,6 +5,7 @@
 
 #include "base/choice_names.h"
 #include "capball/ball.h"
+#include "ball/calibration_ranks.h"
 #include "base/fail.h"
 #include "files/json_file.h"
 
@@ -76,6 +77,11 @@ static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *erro
   cpb_status status = put_cap(l, model, &o, error);
   cpb_json_put(l, "quantiles", "V", o.quantiles, o.quantile_count);
   if (o.threshold != 0) cpb_json_put(l, "threshold", "f", o.threshold);
+  if (o.robust) cpb_json_put(l, "recipe", "s", "robust");
+  if (o.notes != NULL) cpb_json_put(l, "notes", "s", o.notes);
+  if (o.calibrated > 0)
+    cpb_json_put(l, "calibration", "{s:I, s:V}", "rows", o.calibrated, "scores", o.calibration,
+                 cpb_calibration_count(o.calibrated));
   put_support(l, &o);
   return status;
 }
@@ -139,6 +145,22 @@ static cpb_model_method read_method(cpb_json_file *f) {
   return 0;
 }
 
+static void read_calibration(cpb_json_file *f, cpb_model_options *o) {
+  const cpb_json *calibration = cpb_json_get(f->root, "calibration");
+  if (calibration == NULL) return;
+  o->calibrated = cpb_json_rows(f, calibration, "rows", 1, INT64_MAX / 2);
+  o->calibration = cpb_json_numbers(f, calibration, "scores", cpb_calibration_count(o->calibrated), NULL);
+}
+
+/* The only recipe that there is. */
+static bool is_robust(cpb_json_file *f) {
+  const char *recipe = cpb_json_string_of(cpb_json_get(f->root, "recipe"));
+  if (recipe != NULL && strcmp(recipe, "robust") == 0) return true;
+  cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "recipe must be robust, got \"%.40s\"",
+                  recipe == NULL ? "" : recipe);
+  return false;
+}
+
 static void read_options(cpb_json_file *f, cpb_model_options *o) {
   const cpb_json *root = f->root;
   cpb_json_check_kind(f, "model", VERSION);
@@ -157,6 +179,10 @@ static void read_options(cpb_json_file *f, cpb_model_options *o) {
   o->whiten = cpb_json_numbers(f, root, "whiten", o->d * o->d, NULL);
   o->quantiles = cpb_json_numbers(f, root, "quantiles", SIZE_MAX, &o->quantile_count);
   if (cpb_json_get(root, "threshold") != NULL) o->threshold = cpb_json_number(f, root, "threshold");
+  o->robust = cpb_json_get(root, "recipe") != NULL;
+  o->notes = cpb_json_string_of(cpb_json_get(root, "notes"));
+  if (o->robust && !is_robust(f)) return;
+  read_calibration(f, o);
   read_support(f, o);
   read_balls(f, o);
   o->fill = cpb_json_numbers(f, root, "fill", o->d, NULL);

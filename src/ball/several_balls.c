@@ -9,9 +9,11 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "loops/chunk.h"
+#include "loops/distances.h"
 #include "base/tell.h"
+#include "statistics/row_sample.h"
 
-enum { STARTS = 8, STEPS = 100, TRIES = 4, USUAL_STEPS = 20 };
+enum { STARTS = 8, STEPS = 100, TRIES = 4, USUAL_STEPS = 20, STILL = 200 };
 static const double SEEDED = 0.2; /* of one start, when it has its seeds */
 
 typedef struct grouping {
@@ -22,6 +24,7 @@ typedef struct grouping {
   const double *added;       /* .. this one */
   double *share;             /* of each group: the weight of its rows */
   size_t *next;              /* of each row: the nearest centre; NULL: not needed */
+  size_t still;              /* steps end where no more rows than these change their group */
   const cpb_exec *exec;
 } grouping;
 
@@ -119,12 +122,14 @@ static cpb_status find_nearest(grouping *g, const cpb_exec *exec, cpb_error *err
                              error);
 }
 
-/* changed: whether some row has another group than before */
+/* changed: whether more than g->still rows have another group than before */
 static cpb_status assign(grouping *g, int step, bool *changed, cpb_error *error) {
   double share = SEEDED + (1 - SEEDED) * step / (step + USUAL_STEPS);
   cpb_status status = find_nearest(g, CPB_EXEC_PART(g->exec, share, share), error);
   if (status != CPB_OK) return status;
-  *changed = memcmp(g->next, g->group, g->n * sizeof *g->next) != 0;
+  size_t moved = 0;
+  for (size_t i = 0; i < g->n; i++) moved += g->next[i] != g->group[i];
+  *changed = moved > g->still;
   memcpy(g->group, g->next, g->n * sizeof *g->next);
   return CPB_OK;
 }
@@ -180,36 +185,86 @@ static cpb_status group_best(grouping *g, double *sums, cpb_random *random, size
   return status;
 }
 
+static cpb_status grouping_init(grouping *g, cpb_memory *memory, const double *x, const double *weights,
+                                size_t n, size_t d, size_t groups, cpb_error *error) {
+  *g = (grouping){.x = x, .weights = weights, .n = n, .d = d, .groups = groups};
+  g->group = cpb_memory_take(memory, n, sizeof *g->group);
+  g->centers = cpb_memory_take(memory, groups, d * sizeof *g->centers);
+  g->nearest = cpb_memory_take(memory, n, sizeof *g->nearest);
+  g->trial = cpb_memory_take(memory, n, sizeof *g->trial);
+  g->share = cpb_memory_take(memory, groups, sizeof *g->share);
+  g->next = cpb_memory_zeros(memory, n, sizeof *g->next);
+  return memory->failed ? cpb_fail_memory(error, "%zu groups of %zu rows", groups, n) : CPB_OK;
+}
+
+/* Groups of a sample of the rows, by all starts; their means become the centres of g. */
+static cpb_status start_from_sample(grouping *g, size_t most, uint64_t seed, double *sums, cpb_memory *memory,
+                                    cpb_error *error) {
+  cpb_row_sample sample = {0};
+  cpb_view chosen;
+  grouping few;
+  cpb_random random = {seed};
+  cpb_status status =
+      cpb_row_sample_draw(&sample, cpb_rows(g->x, CPB_F64, g->n, g->d), most, seed, &chosen, error);
+  double *weights = g->weights != NULL ? cpb_memory_take(memory, most, sizeof *weights) : NULL;
+  for (size_t i = 0; status == CPB_OK && weights != NULL && i < chosen.rows; i++)
+    weights[i] = g->weights[sample.ids[i]];
+  if (status == CPB_OK)
+    status = grouping_init(&few, memory, chosen.data, weights, chosen.rows, g->d, g->groups, error);
+  if (status == CPB_OK) {
+    size_t *best = cpb_memory_take(memory, chosen.rows, sizeof *best);
+    few.exec = g->exec;
+    few.still = chosen.rows / STILL;
+    status = memory->failed ? cpb_fail_memory(error, "a sample of %zu rows", most)
+                            : group_best(&few, sums, &random, best, error);
+    few.group = best;
+    if (status == CPB_OK) take_means(&few, sums);
+    if (status == CPB_OK) memcpy(g->centers, few.centers, g->groups * g->d * sizeof *g->centers);
+  }
+  cpb_row_sample_free(&sample);
+  return status;
+}
+
+/* A few Lloyd's steps of all rows from those centres. */
+static cpb_status group_warm(grouping *g, double *sums, size_t *group, cpb_error *error) {
+  enum { WARM_STEPS = 10 };
+  cpb_status status = CPB_OK;
+  bool changed = true;
+  memset(g->group, 0xff, g->n * sizeof *g->group);
+  g->still = g->n / STILL;
+  for (int step = 0; step < WARM_STEPS && changed && status == CPB_OK; step++) {
+    status = assign(g, step, &changed, error);
+    if (status == CPB_OK && changed) take_means(g, sums);
+  }
+  memcpy(group, g->group, g->n * sizeof *group);
+  return status;
+}
+
 /* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
- * the one with the least sum of squared distances. A group may end empty. The same bits for any number of threads. */
+ * the one with the least sum of squared distances. Of more than twice 8192 + 64 k rows a sample of so many is grouped in this way,
+ * and all rows from its means in 10 steps at most; then steps end where one row of 200 moves. A group may end empty. The same bits for any number of threads. */
 cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
                           cpb_error *error) {
-  size_t n = y.rows, d = y.cols, k = o->balls;
+  enum { SAMPLE = 8192, PER_GROUP = 64 };
+  const double STARTED = 0.6; /* when a sample is grouped */
+  size_t n = y.rows, d = y.cols, k = o->balls, most = SAMPLE + PER_GROUP * k;
   if (k > n) return cpb_fail(error, CPB_WHY_ROWS, "balls", "there are %zu rows for %zu balls", n, k);
   cpb_status status = cpb_check_finite(y, "rows", d, exec, error);
   if (status != CPB_OK) return status;
   cpb_memory memory = {0};
+  grouping g;
+  cpb_random random = {o->seed};
   double *x = cpb_memory_take(&memory, n, d * sizeof *x);
   double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
-  grouping g = {.x = x,
-                .weights = o->weights,
-                .n = n,
-                .d = d,
-                .groups = k,
-                .group = cpb_memory_take(&memory, n, sizeof *g.group),
-                .centers = cpb_memory_take(&memory, k, d * sizeof *g.centers),
-                .nearest = cpb_memory_take(&memory, n, sizeof *g.nearest),
-                .trial = cpb_memory_take(&memory, n, sizeof *g.trial),
-                .share = cpb_memory_take(&memory, k, sizeof *g.share),
-                .next = cpb_memory_zeros(&memory, n, sizeof *g.next),
-                .exec = exec};
-  cpb_random random = {o->seed};
-  if (memory.failed) {
-    status = cpb_fail_memory(error, "%zu groups of %zu rows", k, n);
-  } else {
-    cpb_view_widen(y, x);
-    status = group_best(&g, sums, &random, group, error);
-  }
+  bool many = n / 2 > most;
+  status = grouping_init(&g, &memory, x, o->weights, n, d, k, error);
+  if (status == CPB_OK) cpb_view_widen(y, x);
+  g.exec = many ? CPB_EXEC_PART(exec, 0, STARTED) : exec;
+  if (status == CPB_OK)
+    status = many ? start_from_sample(&g, most, o->seed, sums, &memory, error)
+                  : group_best(&g, sums, &random, group, error);
+  g.exec = CPB_EXEC_PART(exec, STARTED, 1);
+  if (status == CPB_OK && many) status = group_warm(&g, sums, group, error);
   cpb_memory_free(&memory);
   return status;
 }
@@ -358,12 +413,13 @@ static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error)
 /* ---- the common radius ---- */
 
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
- * is not on one. rows: nearest first */
-static double radius_of(const grouped *g, const cpb_ranked *rows) {
-  double all = 0, outside = 0, dist2 = rows[g->n - 1].key;
-  for (size_t i = 0; i < g->n; i++) all += g->weights != NULL ? g->weights[i] : 1;
-  for (size_t i = g->n; i-- > 0 && outside < g->o->nu * all && rows[i].key > 0;) {
-    outside += g->weights != NULL ? g->weights[rows[i].id] : 1;
+ * is not on one. Sorts the squares, of rows that have their weight at `id`. */
+static double radius_of(cpb_ranked *rows, size_t n, const double *weights, double nu) {
+  cpb_ranked_sort(rows, n);
+  double all = 0, outside = 0, dist2 = rows[n - 1].key;
+  for (size_t i = 0; i < n; i++) all += weights != NULL ? weights[rows[i].id] : 1;
+  for (size_t i = n; i-- > 0 && outside < nu * all && rows[i].key > 0;) {
+    outside += weights != NULL ? weights[rows[i].id] : 1;
     dist2 = rows[i].key;
   }
   return sqrt(dist2);
@@ -381,8 +437,23 @@ static cpb_status find_radius(grouped *g, const cpb_exec *exec, cpb_error *error
   cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
-  cpb_ranked_sort(rows, g->n);
-  g->balls->report.radius = radius_of(g, rows);
+  g->balls->report.radius = radius_of(rows, g->n, g->weights, g->o->nu);
+  free(rows);
+  return CPB_OK;
+}
+
+cpb_status cpb_radius_of_share(cpb_view y, const double *center, const double *weights, double nu,
+                               double *radius, cpb_error *error) {
+  size_t used = 0;
+  cpb_ranked *rows = calloc(y.rows, sizeof *rows);
+  if (rows == NULL) return cpb_fail_memory(error, "%zu distances", y.rows);
+  const cpb_loops *loops = cpb_loops_here();
+  for (size_t i = 0; i < y.rows; i++) {
+    if (weights != NULL && !(weights[i] > 0)) continue;
+    rows[used].id = i;
+    cpb_dist2_of_rows(loops, y, 0, i, 1, center, &rows[used++].key);
+  }
+  *radius = radius_of(rows, used, weights, nu);
   free(rows);
   return CPB_OK;
 }

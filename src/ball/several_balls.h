@@ -28,6 +28,11 @@ cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *optio
 cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
                          cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
+/* The radius about `center` at which the share nu of the rows, or of their weights, is outside: the distance of the row that
+ * uses it up, from the farthest on; of rows on the centre that of the nearest that is not on it. 0 where all are. */
+cpb_status cpb_radius_of_share(cpb_view y, const double *center, const double *weights, double nu,
+                               double *radius, cpb_error *error);
+
 static inline cpb_svdd_report cpb_report_of_ball(const cpb_ball_report *of) {
   return (cpb_svdd_report){.radius = of->radius,
                            .gap = of->gap,

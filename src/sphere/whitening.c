@@ -112,6 +112,17 @@ static void standardize(double *covariance, size_t d, bool wanted, double *facto
     for (size_t j = 0; j < d; j++) covariance[i * d + j] *= factors[i] * factors[j];
 }
 
+/* A column that does not vary gets the variance of more rows where that is known. Weighted sums are rounded, others are exact. */
+static void lend_spread(double *covariance, size_t d, const double *spread, bool weighted) {
+  const double rounding = weighted ? 1e-18 : 0, most = 1e300;
+  for (size_t i = 0; i < d && spread != NULL; i++) {
+    double more = fmin(spread[i], sqrt(most)) * fmin(spread[i], sqrt(most));
+    if (!(more > 0) || covariance[i * d + i] > rounding * more) continue;
+    for (size_t j = 0; j < d; j++) covariance[i * d + j] = covariance[j * d + i] = 0;
+    covariance[i * d + i] = more;
+  }
+}
+
 static cpb_status make_W(double *covariance, size_t d, uint64_t rows, double ridge, double *U, double *W,
                          cpb_error *error) {
   cpb_status status = add_ridge(covariance, d, ridge, error);
@@ -146,6 +157,7 @@ cpb_status cpb_whitening_fit(cpb_passes *passes, cpb_whitening_options wish, dou
   cpb_status status = wish.weights != NULL
                           ? find_weighted_covariance(wish.rows, wish.weights, memory, &rows, error)
                           : find_covariance(passes, memory, &rows, error);
+  if (status == CPB_OK) lend_spread(memory, d, wish.spread, wish.weights != NULL);
   if (status == CPB_OK) standardize(memory, d, wish.standardize, factors);
   if (status == CPB_OK && wish.whiten) status = make_W(memory, d, rows, wish.ridge, U, made, error);
   for (size_t i = 0; i < d && status == CPB_OK; i++)

@@ -11,6 +11,7 @@ typedef struct cpb_whitening_options {
   double ridge;          /* with whiten: the share of itself that is added to the variance of every column */
   const double *weights; /* of the rows: 2 is a row that is there twice. NULL: all 1 */
   cpb_view rows;         /* with weights: the rows, held */
+  const double *spread;  /* d standard deviations for columns that do not vary among these rows; NULL: none */
 } cpb_whitening_options;
 
 /* W for all rows of the source about their mean, in one pass; lower triangular, the caller frees it. EINVAL names

@@ -198,6 +198,49 @@ static void what_does_not_go_is_refused(void **state) {
   assert_non_null(strstr(error.text, "centers"));
 }
 
+/* More rows than are grouped from all starts: a sample finds the clouds, and all rows have their balls. */
+static void many_rows_are_grouped_by_a_sample(void **state) {
+  (void)state;
+  enum { MANY = 40000 };
+  double *rows = malloc(MANY * D * sizeof *rows), *weights = malloc(MANY * sizeof *weights);
+  cpb_random random = {6};
+  cpb_pool *pool;
+  assert_non_null(rows);
+  assert_non_null(weights);
+  for (size_t i = 0; i < MANY; i++) {
+    for (size_t j = 0; j < D; j++)
+      rows[i * D + j] =
+          cpb_random_gauss(&random) + (j == 0 ? 40. * (double)(i % 2) : 60. * (double)(j == 1 && i / 2 % 2));
+    weights[i] = (double)(i % 3);
+  }
+  test_status((int)cpb_pool_new(3, &pool, NULL), CPB_OK, "");
+  cpb_model_fit_options o;
+  cpb_model_fit_options_init(&o, sizeof o);
+  o.nu = 0.5;
+  o.balls = CLOUDS;
+  for (int weighted = 0; weighted < 2; weighted++) {
+    cpb_source source = cpb_source_from_view(cpb_rows(rows, CPB_F64, MANY, D));
+    cpb_model *one, *other;
+    char *text, *again;
+    o.weights = weighted ? weights : NULL;
+    o.weight_count = weighted ? MANY : 0;
+    test_status((int)cpb_model_fit(&source, &o, &one, NULL, NULL, NULL), CPB_OK, "");
+    test_status((int)cpb_model_fit(&source, &o, &other, NULL, cpb_pool_exec(pool), NULL), CPB_OK, "");
+    assert_int_equal(described(one).balls, CLOUDS);
+    for (size_t k = 0; k < CLOUDS; k++) assert_int_equal(described(one).ball_rows[k], MANY / CLOUDS);
+    test_status((int)cpb_model_to_json(one, &text, NULL), CPB_OK, "");
+    test_status((int)cpb_model_to_json(other, &again, NULL), CPB_OK, "");
+    assert_string_equal(text, again);
+    free(text);
+    free(again);
+    cpb_model_free(one);
+    cpb_model_free(other);
+  }
+  cpb_pool_free(pool);
+  free(weights);
+  free(rows);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_cloud_has_its_ball),
@@ -207,6 +250,7 @@ int main(void) {
       cmocka_unit_test(files_bring_them_back),
       cmocka_unit_test(rows_without_weight_are_not_there),
       cmocka_unit_test(what_does_not_go_is_refused),
+      cmocka_unit_test(many_rows_are_grouped_by_a_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,21 @@ check "--json of the strangest" bash -c "capball score -m ball.json new.csv --id
 refuses "a model's column that the table lacks" 1 'there is no column "weight"' capball score -m ball.json new.csv --drop weight --id-column name
 check "standardised, then whitened" capball ball people.csv -o both.json --nu 0.9 --standardize --whiten --ridge 0.1 -q
 refuses "whitened and standardised without a ridge" 2 'give a --ridge' capball ball people.csv -o both.json --whiten --standardize
+awk 'BEGIN { for (i = 0; i < 60; i++) print (i * 37) % 61 / 10 "," (i * 23) % 59 / 9 }' >sixty.csv
+printf '3,3\n90,90\n2,4\n' >three.csv
+capball ball sixty.csv -o robust.json --robust --contamination 0.1 2>told
+check "--robust says what it did, and what to expect of new rows" bash -c "grep -q 'of 60 rows that look most ordinary' told && grep -q 'p-values from 60 scores; of new rows like these' told"
+check "and has it in the model" grep -q '"recipe": "robust"' robust.json
+check "--alpha: a column p" bash -c "[ \"\$(capball score -m robust.json three.csv --alpha 0.05 -o - --to csv -q | awk -F, 'NR == 2 { print \$2 }' | cut -c 1-7)\" = 0.01639 ]"
+check "--alpha with --predict" bash -c "[ \"\$(capball score -m robust.json three.csv --alpha 0.05 --predict -o - --to csv -q | tr '\n' ' ')\" = '1 -1 1 ' ]"
+check "--fdr" bash -c "[ \"\$(capball score -m robust.json three.csv --fdr 0.1 --predict -o - --to csv -q | tr '\n' ' ')\" = '1 -1 1 ' ]"
+check "no p is small enough" bash -c "capball score -m robust.json three.csv --alpha 0.001 -o s.csv 2>&1 | grep -q '0 outliers (p at most 0.001)'"
+check "--json has p" bash -c "capball score -m robust.json three.csv --alpha 0.05 --top 1 --json -q | grep -q '\"p_outlier\":0.05.*\"p\":0.0163'"
+check "--calibrate without --robust" bash -c "capball ball sixty.csv -o other.json --nu 0.5 --calibrate -q && grep -q '\"calibration\"' other.json"
+refuses "p-values of a model without any" 1 'has no p-values' capball score -m ball.json new.csv --id-column name --drop odd --alpha 0.1
+refuses "two rules for outliers" 2 'give one of the two' capball score -m robust.json three.csv --alpha 0.1 --fdr 0.1
+refuses "alpha beyond its range" 2 'alpha must be a number in' capball score -m robust.json three.csv --alpha 1
+refuses "robust with a kernel" 2 'robust goes with one ball' capball ball sixty.csv -o r.json --robust --kernel rbf
 cat >mixed.csv <<'T'
 name,city,height,weight,born
 a,Paris,170,65,1990-01-02

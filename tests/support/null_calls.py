@@ -11,7 +11,7 @@ import re
 import sys
 
 NUMBERS = {
-    "confidence": "0.9", "factor": "2", "low": "0.01", "high": "100", "s": "1", "w": "1",
+    "confidence": "0.9", "rate": "0.1", "factor": "2", "low": "0.01", "high": "100", "s": "1", "w": "1",
     "bins": "8", "count": "COUNT", "d": "D", "k": "K", "size": "CPB_PLAN_SIZE", "max_rows": "10", "n": "2", "room": "10",
     "rows": "N", "sign": "1", "threads": "1",
 }

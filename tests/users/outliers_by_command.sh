@@ -13,7 +13,7 @@ awk 'function uniform() { seed = (seed * 16807) % 2147483647; return seed / 2147
     } }' >people.csv
 awk 'NR > 1 { print (NR - 2) % 100 == 0 }' people.csv >labels.csv
 
-recipe='--standardize --whiten --ridge 0.1 --nu 0.9'
+recipe='--robust'
 # shellcheck disable=SC2086
 capball ball people.csv --id-column name -o ball.json $recipe --impute median -q
 check "the model keeps what empty cells became" grep -q '"fill": \[' ball.json
@@ -24,6 +24,7 @@ check "the first reason of most of them is the weight" \
 check "the page names the strangest row" grep -q 'The strangest is <b>r[0-9]*00</b>, by weight' strange.html
 check "the strangest hundredth of 3000 rows are 30" grep -q '<b>30</b> as strange as the strangest 1&nbsp;% of the training rows' strange.html
 check "shares are those of the ranks" awk '$1 ~ /^[0-9]+$/ && $4 ~ /^[0-9.]+$/ { n++; if (($4 - ($1 - 1) / 29.99) ^ 2 > 0.02) bad++ } END { exit n < 30 || bad }' told
+check "the command says what it did" bash -c "capball ball people.csv --id-column name -o again.json $recipe --impute median 2>&1 | grep -q 'that look most ordinary'"
 check "and does not speak of thousands outside" bash -c '! grep -q "outside the ball" strange.html'
 
 printf 'a,b,c\n1,,3\n,2,3\n4,5,6\n7,,9\n' >empty.csv
@@ -35,6 +36,7 @@ capball score -m ball.json new.csv --id-column name -o one.csv -q
 check "empty cells of new rows become the same" awk -F, 'NR == 2 { good = $2 > -3 } END { exit !good }' one.csv
 check "a missing column is an error" bash -c '! capball score -m ball.json two.csv --id-column name -o none.csv -q 2>err'
 
+recipe='--standardize --whiten --ridge 0.1 --nu 0.9' # of several balls
 # shellcheck disable=SC2086
 capball ball people.csv --id-column name -o balls.json $recipe --impute median --balls 4 --seed 1 -q
 check "several balls: the group that the outliers make gets none" grep -q '"balls": {"count": 3, "centers"' balls.json
@@ -44,4 +46,5 @@ check "and the same bits with one thread" bash -c "capball ball people.csv --id-
 check "and on another instruction set" bash -c "CPB_ISA=plain capball ball people.csv --id-column name -o plain.json $recipe --impute median --balls 4 --seed 1 -q && cmp balls.json plain.json"
 check "SQL of several balls" bash -c "capball ball people.csv --id-column name -o balls.json $recipe --impute median --balls 4 -q --sql - | grep -c '^ OR ' | grep -qx 2"
 check "several balls have no kernel" bash -c '! capball ball people.csv -o k.json --balls 2 --nu 0.5 --kernel rbf 2>err && grep -q "does not go with --kernel" err'
+check "they are not robust" bash -c '! capball ball people.csv -o k.json --balls 2 --robust 2>err && grep -q "robust goes with one ball" err'
 finish

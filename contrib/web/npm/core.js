@@ -284,7 +284,7 @@ export async function createCapball(module, { env = {} } = {}) {
     }
   }
 
-  const MODEL = ['nu', 'gap', 'method', 'whiten', 'ridge', 'standardize', 'balls', 'seed', 'weights', 'contamination'];
+  const MODEL = ['nu', 'gap', 'method', 'whiten', 'ridge', 'standardize', 'robust', 'calibrate', 'balls', 'seed', 'weights', 'contamination'];
   class BallModel extends Owned {
     constructor(made) {
       super(made.handle, wasm.model_free);
@@ -302,6 +302,13 @@ export async function createCapball(module, { env = {} } = {}) {
         const { rows: n } = shapeOf(rows, 'rows'), to = scratch.reserve(8 * n);
         succeed(wasm.model_scores(this.handle(), scratch.rows(rows, 'rows'), to));
         return copyOut(Float64Array, to, n);
+      });
+    }
+    pValues(scores) {
+      return call(null, (scratch) => {
+        const to = scratch.reserve(8 * scores.length);
+        wasm.model_p_values(this.handle(), scratch.numbers(scores), scores.length, to);
+        return copyOut(Float64Array, to, scores.length);
       });
     }
     verdicts(scores) {

@@ -152,10 +152,11 @@ export interface Strange {
 }
 
 /** A ball learned from rows: score = r^2 - |W(x-c)|^2, >= 0 is inside. `contamination`, in (0, 0.5], is the fraction of
- *  these rows that score less than the model's threshold; without it the threshold is 0. */
+ *  these rows that score less than the model's threshold; without it the threshold is 0. `robust` is the recipe for
+ *  outliers, that of `capball ball --robust` if `calibrate` is given as well: p-values of new rows. */
 export class BallModel {
   private constructor();
-  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; balls?: number; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
+  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; robust?: boolean; calibrate?: boolean; balls?: number; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
   static parse(text: string, name?: string): BallModel;
   readonly method: string;
   readonly d: number;
@@ -171,6 +172,8 @@ export class BallModel {
   readonly whiten: number[] | null;
   readonly columns: string[] | null;
   scores(rows: RowsLike): Float64Array;
+  /** For each score how often a new ordinary row scores no more; NaN without `calibrate`. */
+  pValues(scores: ArrayLike<number>): Float64Array;
   /** For each score -1, an outlier, or 1. */
   verdicts(scores: ArrayLike<number>): Int8Array;
   /** The rows with the lowest scores, lowest first. */

@@ -87,6 +87,8 @@ WEB(model_fit) cpb_model *web_model_fit(const web_rows *rows, const char *text) 
   web_get_flag(&o, "whiten", &fit.whiten);
   web_get_number(&o, "ridge", &fit.ridge);
   web_get_flag(&o, "standardize", &fit.standardize);
+  web_get_flag(&o, "robust", &fit.robust);
+  web_get_flag(&o, "calibrate", &fit.calibrate);
   web_get_count(&o, "balls", &fit.balls);
   web_get_seed(&o, "seed", &fit.seed);
   web_get_number(&o, "contamination", &fit.contamination);
@@ -131,6 +133,11 @@ WEB(model_scores) int web_model_scores(const cpb_model *model, const web_rows *x
   cpb_out out = cpb_rows_out(scores, CPB_F64, x->view.rows, 1);
   cpb_status status = cpb_model_scores(model, x->view, out, web_exec(), &web_error);
   return status == CPB_OK ? 0 : status == CPB_EROW ? 1 : -1;
+}
+
+WEB(model_p_values)
+void web_model_p_values(const cpb_model *model, const double *scores, size_t count, double *p) {
+  for (size_t i = 0; i < count; i++) p[i] = cpb_model_p_value(model, scores[i]);
 }
 
 /* verdicts: -1 for an outlier, 1 for others */

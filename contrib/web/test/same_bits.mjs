@@ -77,7 +77,7 @@ export async function sameBitsTests(capball) {
     });
   });
 
-  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }], [['--nu', '0.9', '--contamination', '0.05'], { nu: 0.9, contamination: 0.05 }]])
+  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }], [['--nu', '0.9', '--contamination', '0.05'], { nu: 0.9, contamination: 0.05 }], [['--robust'], { robust: true, calibrate: true }]])
     await test(`a ball ${words.join(' ')}: model file, scores, verdicts`, () => {
       native.capball('ball', 'base.fvecs', ...words, '-o', 'model.json');
       native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'scores.npy');
@@ -87,6 +87,10 @@ export async function sameBitsTests(capball) {
       native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'verdicts.npy', '--predict');
       assert.deepEqual([...model.verdicts(model.scores(base))], [...native.readNpy('verdicts.npy')]);
       assert.equal(BallModel.parse(model.toFile()).toFile(), model.toFile());
+      if (!options.calibrate) return;
+      native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'p.npy', '--alpha', '0.05');
+      const columns = native.readNpy('p.npy');
+      sameBits(model.pValues(model.scores(base)), columns.filter((_, i) => i % 2 === 1));
     });
   await test('enclosing ball and SVDD have the centre of the models', () => {
     assert.deepEqual([...capball.enclosingBall(base).center], BallModel.fit(base).center);

@@ -108,5 +108,9 @@ CPB_CALL cpb_status cpb_model_from_svdd_rounds(const cpb_svdd_rounds *from, uint
 CPB_CALL cpb_status cpb_model_score_source(const cpb_model *model, cpb_source *rows, double **scores,
                                            size_t *count, const cpb_exec *exec, cpb_error *error);
 
+/** Which of n p-values are discoveries with a false-discovery rate of at most `rate` (Benjamini and Hochberg): those up to
+ *  *most, the largest p_(k) <= rate k/n of the p-values in order; 0: none. NaN is none. EINVAL unless 0 < rate < 1. */
+CPB_CALL cpb_status cpb_discoveries(const double *p, size_t n, double rate, double *most, cpb_error *error);
+
 CPB_END
 #endif
