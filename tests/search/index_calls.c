@@ -222,8 +222,95 @@ static void names_of_columns(void **state) {
   cpb_index_free(index);
 }
 
+/* ---- folds in files ---- */
+
+enum { LONG = 40, MANY = 300, ASKED = 5, NEAR = 3 };
+static uint8_t long_rows[MANY * LONG];
+
+static cpb_index *of_long_rows(size_t directions) {
+  cpb_index_options options;
+  cpb_index *index;
+  test_rng rng = {31};
+  for (size_t i = 0; i < MANY * LONG; i++) long_rows[i] = (uint8_t)test_below(&rng, 256);
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = LONG;
+  options.dtype = CPB_U8;
+  options.directions = directions;
+  assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
+  assert_int_equal(cpb_index_add(index, cpb_rows(long_rows, CPB_U8, MANY, LONG), NULL, NULL, NULL), CPB_OK);
+  return index;
+}
+
+static void has_answers(const char *path, size_t directions) {
+  cpb_hit hits[ASKED * NEAR], wanted[ASKED * NEAR];
+  cpb_view rows = cpb_rows(long_rows, CPB_U8, MANY, LONG), asked = rows;
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index *index;
+  cpb_error error = {.text = ""};
+  asked.rows = ASKED;
+  test_status((int)cpb_index_open(path, true, &index, &error), CPB_OK, error.text);
+  test_status((int)cpb_index_check(index, NULL, &error), CPB_OK, error.text);
+  assert_int_equal(cpb_index_search(index, asked, NEAR, NULL, hits, NULL, NULL, NULL), CPB_OK);
+  assert_int_equal(cpb_knn(rows, asked, NEAR, CPB_L2, wanted, NULL, NULL), CPB_OK);
+  assert_memory_equal(hits, wanted, sizeof hits);
+  cpb_index_describe(index, &report);
+  assert_int_equal(report.directions, directions);
+  cpb_index_free(index);
+}
+
+static void directions_are_kept(void **state) {
+  (void)state;
+  static const size_t wrong[] = {64, LONG, SIZE_MAX - 1};
+  const char *path = scratch_path("folded.index");
+  cpb_index *index = of_long_rows(7);
+  assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
+  cpb_index_free(index);
+  has_answers(path, 7);
+  for (size_t i = 0; i < 3; i++) {
+    cpb_index_options options;
+    cpb_error error;
+    cpb_index_options_init(&options, sizeof options);
+    options.cols = LONG;
+    options.directions = wrong[i];
+    assert_int_equal(cpb_index_new(&options, &index, &error), CPB_EINVAL);
+    assert_string_equal(error.argument, "directions");
+  }
+}
+
+static uint64_t fnv(const unsigned char *bytes, size_t count) {
+  uint64_t sum = UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 0; i < count; i++) sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return sum;
+}
+
+/* A file of version 1 lacks two numbers of the header, and directions. */
+static void files_of_version_1(void **state) {
+  (void)state;
+  enum { SIZE_AT = 16, HEAD_AT = 24, VERSION_AT = HEAD_AT + 8, NUMBERS = 16, LACKING = 16 };
+  const char *path = scratch_path("plain.index");
+  cpb_index *index = of_long_rows(CPB_INDEX_UNFOLDED);
+  size_t count;
+  uint64_t head;
+  assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
+  cpb_index_free(index);
+  char *bytes = scratch_read(path, &count);
+  size_t at = VERSION_AT + 4 + 8 * NUMBERS + 8 * LONG;
+  memcpy(&head, bytes + SIZE_AT, sizeof head);
+  memmove(bytes + at, bytes + at + LACKING, HEAD_AT + head - at - LACKING);
+  head -= LACKING;
+  memcpy(bytes + SIZE_AT, &head, sizeof head);
+  bytes[VERSION_AT] = 1;
+  uint64_t sum = fnv((const unsigned char *)bytes + HEAD_AT, head - 8);
+  memcpy(bytes + HEAD_AT + head - 8, &sum, sizeof sum);
+  memset(bytes + HEAD_AT + head, 0, LACKING);
+  has_answers(scratch_write("old.index", bytes, count), 0);
+  free(bytes);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ids_end),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(directions_are_kept),
+                                     cmocka_unit_test(files_of_version_1),
+                                     cmocka_unit_test(ids_end),
                                      cmocka_unit_test(arguments_that_are_missing),
                                      cmocka_unit_test(a_closed_index),
                                      cmocka_unit_test(names_of_columns),
