@@ -281,11 +281,24 @@ cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_err
 
 /* ---- saving ---- */
 
+/* Centres and fold are chosen again, for the rows that there are now. */
+static cpb_status write_chosen_again(const cpb_index *index, int *fd, cpb_error *error) {
+  cpb_index *coded = NULL;
+  size_t live = index->slots - index->removed;
+  cpb_status status = cpb_index_new(&index->options, &coded, error);
+  if (status == CPB_OK && live > 0 && coded->bytes && !cpb_index_choose_for(index, coded))
+    status = cpb_fail_memory(error, "a sample of the rows");
+  if (status == CPB_OK) coded->next_id = index->next_id;
+  if (status == CPB_OK) status = cpb_index_write_snapshot(index, coded, index->file->path, fd, error);
+  cpb_index_free(coded);
+  return status;
+}
+
 /* Damaged bytes must not get new checksums. Afterwards the old file has no name: what is written to it would be lost. */
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error) {
   int fd = index->file->fd;
   cpb_status status = check_snapshot(index, exec, error);
-  if (status == CPB_OK) status = cpb_index_write_snapshot(index, index->file->path, &fd, error);
+  if (status == CPB_OK) status = write_chosen_again(index, &fd, error);
   if (status != CPB_OK) return status;
   index->file->broken = true;
   cpb_index_file *file = new_file(index->file->path, true, fd);
@@ -307,7 +320,7 @@ static cpb_status save(const cpb_index *index, const char *path, cpb_error *erro
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, path,
                          "the index was opened from this file: compact it to rewrite the file");
   cpb_status status = index->file == NULL ? CPB_OK : check_snapshot(index, NULL, error);
-  return status == CPB_OK ? cpb_index_write_snapshot(index, path, NULL, error) : status;
+  return status == CPB_OK ? cpb_index_write_snapshot(index, index, path, NULL, error) : status;
 }
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {

@@ -21,9 +21,11 @@ typedef struct cpb_index_file cpb_index_file;
 
 /* Writes live rows, their codes and ids to a new file, which replaces `path` atomically. EIO if an index is open for writing
  * from there.
+ *   coded  the index, or one without rows, of the same options and next id, whose centres and fold the codes are to have
  *   own   NULL, or the descriptor of the file of that name, held by the caller, its writer; replaced by a locked descriptor of
  *         the new file */
-cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, int *own, cpb_error *error);
+cpb_status cpb_index_write_snapshot(const cpb_index *index, const cpb_index *coded, const char *path,
+                                    int *own, cpb_error *error);
 
 /* ---- the log ---- */
 

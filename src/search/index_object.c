@@ -516,9 +516,8 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
 
 /* ---- compaction ---- */
 
-/* Chooses centre and fold for the live rows of an index, by a sample of them; false without memory. */
-static bool prepare_for(const cpb_index *from, size_t live, cpb_index *to) {
-  size_t step = 1 + (live - 1) / SAMPLE, seen = 0, count = 0;
+bool cpb_index_choose_for(const cpb_index *from, cpb_index *to) {
+  size_t live = from->slots - from->removed, step = 1 + (live - 1) / SAMPLE, seen = 0, count = 0;
   char *sample = malloc(SAMPLE * to->row_bytes);
   cpb_row_buffer buffer;
   if (sample == NULL) return false;
@@ -535,7 +534,7 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
   size_t live = from->slots - from->removed, count = 0;
   cpb_row_buffer buffer;
   if (live == 0) return CPB_OK;
-  if (to->bytes && !prepare_for(from, live, to)) return cpb_fail_memory(error, "a sample of the rows");
+  if (to->bytes && !cpb_index_choose_for(from, to)) return cpb_fail_memory(error, "a sample of the rows");
   if (!cpb_blocks_extend(to, live)) return cpb_fail_memory(error, "%zu rows", live);
   for (size_t slot = 0; slot < from->slots; slot++) {
     if (cpb_index_is_removed(from, slot)) continue;

@@ -122,6 +122,10 @@ typedef struct cpb_index_change {
   cpb_view rows;       /* none for a REMOVE */
 } cpb_index_change;
 
+/* Chooses centres and fold of an index without rows for the live rows of another one, of which there are some; false without
+ * memory. */
+bool cpb_index_choose_for(const cpb_index *from, cpb_index *to);
+
 /* Applies a change whose rows fit the index, with the index locked: all of it or, on failure, nothing. */
 cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error);

@@ -113,9 +113,8 @@ cpb_status cpb_snapshot_end_rows(cpb_snapshot_writer *w, cpb_error *error) {
 
 /* ---- from an index ---- */
 
-/* Removed rows leave no gaps, so codes are computed again. */
-static cpb_status write_live(cpb_snapshot_writer *w, cpb_error *error) {
-  const cpb_index *index = w->index;
+/* The live rows of an index, whose codes are computed again: removed rows leave no gaps, or w->index has other centres. */
+static cpb_status write_live(cpb_snapshot_writer *w, const cpb_index *index, cpb_error *error) {
   cpb_row_buffer buffer;
   cpb_status status = cpb_snapshot_begin_rows(w, error);
   for (size_t slot = 0; status == CPB_OK && slot < index->slots; slot++)
@@ -144,9 +143,8 @@ static cpb_status write_all(cpb_snapshot_writer *w, cpb_error *error) {
   return status;
 }
 
-static cpb_status write_ids(const cpb_snapshot_writer *w, cpb_error *error) {
+static cpb_status write_ids(const cpb_snapshot_writer *w, const cpb_index *index, cpb_error *error) {
   enum { AT_ONCE = 4096 };
-  const cpb_index *index = w->index;
   uint64_t ids[AT_ONCE], at = w->l.ids_at;
   size_t count = 0;
   cpb_status status = CPB_OK;
@@ -175,13 +173,15 @@ static cpb_ids_kind ids_kind(const cpb_index *index) {
   return !rising ? CPB_IDS_ANY : numbers ? CPB_IDS_NUMBERS : CPB_IDS_RISING;
 }
 
-cpb_status cpb_index_write_snapshot(const cpb_index *index, const char *path, int *own, cpb_error *error) {
-  cpb_snapshot_writer w = {.index = index,
-                           .l = cpb_index_layout_of(index, index->slots - index->removed, ids_kind(index))};
+cpb_status cpb_index_write_snapshot(const cpb_index *index, const cpb_index *coded, const char *path,
+                                    int *own, cpb_error *error) {
+  cpb_snapshot_writer w = {.index = coded,
+                           .l = cpb_index_layout_of(coded, index->slots - index->removed, ids_kind(index))};
   int made = -1;
   cpb_status status = cpb_snapshot_open(&w, path, own != NULL ? *own : -1, error);
-  if (status == CPB_OK) status = index->removed > 0 ? write_live(&w, error) : write_all(&w, error);
-  if (status == CPB_OK) status = write_ids(&w, error);
+  if (status == CPB_OK)
+    status = index->removed > 0 || coded != index ? write_live(&w, index, error) : write_all(&w, error);
+  if (status == CPB_OK) status = write_ids(&w, index, error);
   if (status == CPB_OK && own != NULL && (made = fcntl(w.file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
     status = cpb_file_fail_errno(error, path, "write");
   if (status == CPB_OK) status = cpb_snapshot_commit(&w, error);

@@ -167,7 +167,7 @@ CPB_CALL cpb_status cpb_index_close(cpb_index *index, cpb_error *error);
  *  EFORMAT: the file is damaged; the message names the bytes. cpb_index_save and cpb_index_compact verify them, too. */
 CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
-/** Rebuilds the index without the removed rows; ids are kept. The file of an index opened for writing is replaced
+/** Rebuilds the index without the removed rows, and chooses the directions of codes again; ids are kept. The file of an index opened for writing is replaced
  *  atomically, and then contains all rows. */
 CPB_CALL cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
