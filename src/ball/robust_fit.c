@@ -74,7 +74,7 @@ static cpb_status find_distances(robust_job *job, void (*body)(void *, size_t, s
 static double within(const robust_job *job, double share, double total) {
   double sum = 0;
   size_t at = 0;
-  while (at + 1 < job->used && (sum += weight_of(job, job->order[at].id)) < share * total) at++;
+  while (at + 1 < job->used && (sum += weight_of(job, (size_t)job->order[at].id)) < share * total) at++;
   return job->order[at].key;
 }
 

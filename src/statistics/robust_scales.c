@@ -40,7 +40,7 @@ static double quantile_of(const scales_job *job, const cpb_ranked *numbers, size
                           double total) {
   double sum = 0;
   size_t at = 0;
-  while (at + 1 < count && (sum += weight_of(job, numbers[at].id)) < share * total) at++;
+  while (at + 1 < count && (sum += weight_of(job, (size_t)numbers[at].id)) < share * total) at++;
   return numbers[at].key;
 }
 
