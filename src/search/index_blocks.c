@@ -200,7 +200,7 @@ bool cpb_blocks_place_again(cpb_index *index, size_t columns) {
   }
   for (size_t i = 0; i < count; i++) copy_block(index, i, &fresh[i]);
   unmake(index, 0);
-  memcpy(index->blocks, fresh, count * sizeof *fresh);
+  if (count > 0) memcpy(index->blocks, fresh, count * sizeof *fresh);
   index->block_made = count;
   free(fresh);
   return true;
