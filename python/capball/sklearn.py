@@ -256,7 +256,7 @@ class _Ball(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "nu" in state and "recipe" not in state:  # of a detector of capball 0.3
-            self.recipe, self.calibrate = "whitened", None
+            self.__dict__.update(recipe="whitened", calibrate=None)
         if "model_" in state:  # of capball 0.3 without a threshold
             self.model_ = self.model_.with_threshold(self.offset_)
 
@@ -417,15 +417,16 @@ class BallDetector(OutlierMixin, _Ball):
         alpha  outliers are rows with p_values(X) <= alpha
         fdr    outliers are as many rows as have a false-discovery rate of at most fdr (Benjamini and Hochberg)
         """
-        if alpha is not None and fdr is not None:
-            raise ValueError("alpha and fdr: give one of the two")
-        if alpha is None and fdr is None:
+        if fdr is not None:
+            if alpha is not None:
+                raise ValueError("alpha and fdr: give one of the two")
+            p = self.p_values(X)
+            return np.where(p <= self.model_.discoveries(p, fdr), -1, 1)
+        if alpha is None:
             return super().predict(X)
-        if alpha is not None and not 0 < alpha < 1:
+        if not 0 < alpha < 1:
             raise ValueError(f"alpha must lie in (0,1), got {alpha}")
-        p = self.p_values(X)
-        most = alpha if alpha is not None else self.model_.discoveries(p, fdr)
-        return np.where(p <= most, -1, 1)
+        return np.where(self.p_values(X) <= alpha, -1, 1)
 
 
 class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
