@@ -1,7 +1,7 @@
 """What the sphere does to angles
 
-Each point is a pair of rows: its cosine about the mean, and the cosine of its images. Rows of equal length keep it; long and short
-ones move apart.
+Each point is a pair of rows: its cosine about the mean, and the cosine of its images. Pairs of rows whose length
+is the scale s keep it.
 """
 import matplotlib.pyplot as plt
 import numpy as np
