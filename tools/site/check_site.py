@@ -4,6 +4,7 @@
 
 The weight of a page is that of all that it loads: style, scripts, pictures, and the index of the search.
 """
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -78,8 +79,9 @@ def check(folder):
         if weight > MOST:
             wrong.append(f"{name}: weighs {weight} bytes with the search")
     # an address of the search leads somewhere, too
-    for address in re.findall(r'(?:^window\.capballPages = \[|\],)\["([^"]+)"', (folder / "assets/search.js").read_text(encoding="utf-8")):
-        file, _, anchor = address.partition("#")
+    index, sections = json.loads((folder / "assets/search.js").read_text(encoding="utf-8").removeprefix("window.capballIndex = ").rstrip(";\n"))
+    for number, anchor, *_ in sections:
+        file, address = index[number][0], f"{index[number][0]}#{anchor}"
         count += 1
         target = (folder / file).resolve()
         if target not in own or (anchor and anchor not in own[target].anchors):

@@ -169,7 +169,7 @@ class Site:
             headings.append((2, anchor, title))
             picture = f"assets/{program.stem}.png"
             self.assets[picture] = self.pictures / f"{program.stem}.png"
-            parts.append(f'<h2 id="{anchor}">{prose.escape(title)}</h2>\n<p>{prose._inline(text, self.namer(address))}</p>\n'
+            parts.append(f'<h2 id="{anchor}">{prose.escape(title)}</h2>\n<p>{prose.inline(text, self.namer(address))}</p>\n'
                          f'<p><img class="picture" loading="lazy" src="{self.relative(address, picture)}" alt="{prose.escape(title)}"></p>\n'
                          f"<details><summary>The program, <code>{program.name}</code></summary>\n{prose.code(gallery.code_of(program), 'python')}</details>\n")
         return "".join(parts), headings
@@ -234,7 +234,7 @@ class Site:
         listed = "".join(f"<dt><code>{prose.escape(option)}</code></dt><dd>{prose.escape(words)}</dd>" for option, words in options)
         about = text.partition("\n\n")[2]
         body = (f"<h1><code>capball {verb}</code></h1>\n<p>{prose.escape(what)}</p>\n{prose.code(usage + chr(10), 'text')}"
-                + (prose.docstring(about, self.namer(address)) if about else "")
+                + (prose.help_text(about, self.namer(address)) if about else "")
                 + (f'<h2 id="options">Options</h2>\n<dl class="options">{listed}</dl>\n' if listed else "")
                 + (f'<h2 id="example">Example</h2>\n{prose.code(example + chr(10), "sh")}' if example else ""))
         self.add(Page(address, f"capball {verb}", body, [], f"cli: capball help {verb}"))
@@ -256,7 +256,7 @@ class Site:
                 f'<p class="signature"><code>{prose.escape(member.name + signature)}</code></p>\n')
         bases = f'<p class="note">Of {", ".join(f"<code>{prose.escape(base)}</code>" for base in member.bases)}</p>\n' if member.bases else ""
         facts = [inner for inner in member.members if inner.kind in ("field", "param")]
-        listed = "".join(f'<dt id="{inner.path}"><code>{inner.name}{prose.escape(inner.signature)}</code></dt><dd>{prose._inline(inner.text, name)}</dd>'
+        listed = "".join(f'<dt id="{inner.path}"><code>{inner.name}{prose.escape(inner.signature)}</code></dt><dd>{prose.inline(inner.text, name)}</dd>'
                          for inner in facts)
         rest = "".join(self.entry(inner, level + 1, name, module) for inner in member.members if inner not in facts)
         return head + bases + text + (f"<dl>{listed}</dl>\n" if listed else "") + rest
@@ -337,19 +337,23 @@ class Site:
         return f'<nav class="contents" aria-label="On this page"><details open><summary>On this page</summary><ul>{listed}</ul></details></nav>'
 
     def search_index(self):
-        """[[address, page, heading, text]] of all sections; sections of code count, pages of source do not."""
-        entries = []
+        """([[address, title]], [[page, anchor, heading, text]]) of all pages but those of source. What inherits a text is found by its name."""
+        entries, pages, said = [], [], set()
         for page in self.pages.values():
             if page.address.startswith("source/"):
                 continue
+            pages.append([page.address, page.title])
             pieces = re.split(r'(?=<(?:h[1-6]|dt) [^>]*?id=")', page.body)
             for piece in pieces:
                 found = re.match(r'<(h[1-6]|dt) [^>]*?id="([^"]*)"[^>]*>(.*?)</\1>', piece, re.S)
                 heading = prose.plain(found[3]) if found else ""
                 text = prose.plain(piece[found.end():] if found else piece)
+                if text in said and len(text) > 40:
+                    text = ""
+                said.add(text)
                 if text or heading:
-                    entries.append([page.address + (f"#{found[2]}" if found and not found[1] == "h1" else ""), page.title, heading if heading != page.title else "", text])
-        return entries
+                    entries.append([len(pages) - 1, found[2] if found and found[1] != "h1" else "", heading if heading != page.title else "", text])
+        return pages, entries
 
     def write(self, folder):
         template = string.Template((THEME / "page.html").read_text(encoding="utf-8"))
@@ -366,8 +370,8 @@ class Site:
             shutil.copyfile(source, folder / address)
         for name in ("style.css", "site.js"):
             shutil.copyfile(THEME / name, folder / "assets" / name)
-        entries = json.dumps(self.search_index(), ensure_ascii=False, separators=(",", ":"))
-        (folder / "assets" / "search.js").write_text(f"window.capballPages = {entries};\n", encoding="utf-8")
+        index = json.dumps(self.search_index(), ensure_ascii=False, separators=(",", ":"))
+        (folder / "assets" / "search.js").write_text(f"window.capballIndex = {index};\n", encoding="utf-8")
 
     def build(self, folder, pictures):
         self.pictures, self.modules, self.headers, self.verbs = pictures, python_api.modules(), headers.headers(), verbs.verbs()

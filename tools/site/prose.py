@@ -94,7 +94,10 @@ class Markdown:
 ITEM = re.compile(r"( *)(\S(?:[^ ]| (?! ))*?) {2,}(\S.*)$")
 
 
-def _inline(text, name):
+NAMES = re.compile(r"[A-Za-z_][\w.>*-]*(, [A-Za-z_][\w.>*-]*)*$")
+
+
+def inline(text, name):
     """Text with `code`; names of the interface are links."""
     def link(match):
         word = match[1] or match[0]
@@ -126,7 +129,7 @@ def _list(lines, name):
             items.append([match[2], [match[3]]])
         elif items:
             items[-1][1].append(line.strip())
-    rows = "".join(f"<dt><code>{escape(head)}</code></dt><dd>{_inline(' '.join(' '.join(text).split()), name)}</dd>" for head, text in items)
+    rows = "".join(f"<dt><code>{escape(head)}</code></dt><dd>{inline(' '.join(' '.join(text).split()), name)}</dd>" for head, text in items)
     return f"<dl>{rows}</dl>\n"
 
 
@@ -139,8 +142,8 @@ def _pieces(paragraph):
         if kind == "list" and depth > indent and not (match and depth == indent):
             piece.append(line)  # continues an item
             continue
-        now = "list" if match and len(match[2]) <= 24 and (depth >= 2 or kind == "list" or not piece) and not match[2].endswith((".", ",", ";")) \
-            else "formula" if depth >= 2 else "text"
+        is_item = match and len(match[2]) <= 24 and (depth >= 2 or kind == "list" or not piece or NAMES.match(match[2]))
+        now = "list" if is_item and not match[2].endswith((".", ",", ";")) else "formula" if depth >= 2 else "text"
         if now != kind and piece:
             yield kind, piece
             piece = []
@@ -149,11 +152,25 @@ def _pieces(paragraph):
         yield kind, piece
 
 
+def help_text(text, name):
+    """What help prints: paragraphs, and lines whose columns are set by spaces, which stay lines."""
+    made = []
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        if re.search(r"\S {2,}\S|^ ", paragraph, re.M):
+            made.append(f'<pre class="formula" tabindex="0">{escape(paragraph)}</pre>\n')
+        else:
+            made.append(f"<p>{inline(' '.join(paragraph.split()), name)}</p>\n")
+    return "".join(made)
+
+
 def docstring(text, name):
     """Paragraphs, lists of "name   text", formulas and examples, as docstrings and contracts have them."""
     made = []
     for paragraph in re.split(r"\n\s*\n", textwrap.dedent(text).strip("\n")):
         lines = paragraph.splitlines()
+        if len(lines) > 1 and re.match(r" *-{3,}$", lines[1]):  # a section of numpydoc, as scikit-learn's users expect it
+            made.append(f"<p><b>{escape(lines[0].strip())}</b></p>\n" + _list([re.sub(r"^(\S[^:]*) : ", r"\1   ", line) for line in lines[2:]], name))
+            continue
         if lines and lines[0].lstrip().startswith(">>>"):
             made.append(code(textwrap.dedent(paragraph), "python"))
             continue
@@ -164,5 +181,5 @@ def docstring(text, name):
                 made.append(f'<pre class="formula" tabindex="0">{escape(textwrap.dedent(chr(10).join(piece)))}</pre>\n')
             else:
                 words = re.sub(r"\S {3,}(?=\S)", lambda m: m[0][0] + " · ", " ".join(line.strip() for line in piece))
-                made.append(f"<p>{_inline(words, name)}</p>\n")
+                made.append(f"<p>{inline(words, name)}</p>\n")
     return "".join(made)

@@ -36,14 +36,21 @@
   const pages = () => loading ??= new Promise((done, failed) => {
     const words = document.createElement('script');
     words.src = root + 'assets/search.js';
-    words.onload = () => done(window.capballPages.map((entry) => [...entry, (entry[1] + ' ' + entry[2]).toLowerCase(), entry[3].toLowerCase()]));
+    words.onload = () => {
+      const [all, sections] = window.capballIndex;
+      done(sections.map(([page, anchor, heading, text]) => {
+        const [address, title] = all[page];
+        return [anchor ? `${address}#${anchor}` : address, title, heading, text, `${title} ${heading}`.toLowerCase(), text.toLowerCase()];
+      }));
+    };
     words.onerror = failed;
     document.head.append(words);
   });
 
-  // Every word must occur; names and headings count more than text, whole words more than parts.
+  // Every word must occur; names and headings count more than text, whole words more than parts, and what is named just so the most.
   function score(entry, words) {
-    let sum = 0;
+    const name = (entry[2] || entry[1]).toLowerCase();
+    let sum = name === words.join(' ') ? 100 : 0;
     for (const word of words) {
       const head = entry[4], text = entry[5];
       const whole = new RegExp('(^|[^\\p{L}\\d_])' + word.replace(/[^\p{L}\d_]/gu, '\\$&') + '($|[^\\p{L}\\d_])', 'u');
