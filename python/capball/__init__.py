@@ -152,7 +152,15 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
 
 
 class Cosines(NamedTuple):
-    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s."""
+    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s.
+
+    s            the scale
+    before       cos(x-m, y-m) of each pair
+    after        <S(x-m), S(y-m)> of each pair, in the same order
+    correlation  of the two
+    slope        of the line of least squares, `after` by `before`
+    rms          root of the mean squared difference
+    """
 
     s: float
     before: np.ndarray

@@ -44,12 +44,18 @@ class _Artefact:
 
 
 class Reason(NamedTuple):
-    """What one column has to do with how far a row is from the centre of its ball."""
+    """What one column has to do with how far a row is from the centre of its ball.
+
+    column  its name, or x0, x1, .. where the model has no names
+    value   of the row
+    center  of the nearest ball
+    share   of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+    """
 
     column: str
     value: float
     center: float
-    share: float  # of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+    share: float
 
 
 def names_of(x: Any) -> list[str] | None:

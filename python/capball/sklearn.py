@@ -239,7 +239,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 class _Ball(BaseEstimator):
     """What both balls share: score >= 0 is inside."""
 
-    model_: capball.BallModel
+    model_: capball.BallModel  # the fitted ball, whose file is that of the command
 
     def _take(self, model: capball.BallModel, contamination: float | None = None) -> Any:
         """Keeps a fitted model. Without a contamination the rows that its edge rests on are inside: it is known to its gap."""
