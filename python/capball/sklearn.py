@@ -75,6 +75,10 @@ def _validate_fitted(estimator: Any, fitted: str, X: Any) -> np.ndarray:
     return _validated(estimator, _tables.without_unknown_text(X, known), reset=False)
 
 
+def _sparse_norms(X: Any) -> np.ndarray:
+    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel())
+
+
 class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """S(x) = (2 s z, s^2-|z|^2)/(|z|^2+s^2) with z = W(x-m): a linear model behind it separates by balls.
 
@@ -117,7 +121,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """The map of sparse rows, about 0: only their norms are needed."""
         if self.whiten or self.center is not False:
             raise ValueError("sparse rows would not stay sparse: set center=False and whiten=False")
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel())
+        norms = _sparse_norms(X)
         if self.s is None and self.goal not in ("mean", "median"):
             raise ValueError(f'sparse rows have the goals "mean" and "median", or s=, not {self.goal!r}')
         s = self.s if self.s is not None else float(np.mean(norms) if self.goal == "mean" else np.median(norms))
@@ -247,15 +251,21 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         if self.C is not None and not self.C > 0:
             raise ValueError(f"C must be > 0, got {self.C}")
 
-    def _front(self, X: Any) -> tuple[list[tuple[str, Any]], Any]:
+    def _front(self, X: Any, weights: Any) -> tuple[list[tuple[str, Any]], Any]:
         """The fitted steps before the estimator, and the rows behind them."""
         sparse = capball._arrays.is_sparse(X)
-        steps: list[tuple[str, Any]] = [("scaler", StandardScaler(with_mean=not sparse))] if self.standardize else []
-        steps.append(("sphere", SphereEmbedding(self.goal, s=self.s, center=False if sparse else self.center, whiten=self.whiten,
-                                                ridge=self.ridge, random_state=self.random_state)))
-        for _, step in steps:
-            X = step.fit_transform(X)
-        return steps, X
+        steps: list[tuple[str, Any]] = []
+        if self.standardize:
+            steps.append(("scaler", StandardScaler(with_mean=not sparse).fit(X, sample_weight=weights)))
+            X = steps[0][1].transform(X)
+        sphere = SphereEmbedding(self.goal, s=self.s, center=False if sparse else self.center, whiten=self.whiten,
+                                 ridge=self.ridge, random_state=self.random_state)
+        if weights is not None and self.goal == "mean" and self.s is None and not self.whiten:
+            center = np.average(X, axis=0, weights=weights) if sphere.center is True else sphere.center
+            norms = _sparse_norms(X) if sparse else np.linalg.norm(X - center, axis=1)
+            sphere.set_params(s=float(np.average(norms, weights=weights)) or None, center=center)
+        steps.append(("sphere", sphere.fit(X)))
+        return steps, sphere.transform(X)
 
     def _linear(self, balls: int, C: float) -> Any:
         if self.estimator is None:
@@ -286,7 +296,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"there is one class, {self.classes_.tolist()[0]!r}: a classifier needs two")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        steps, rows = self._front(X)
+        steps, rows = self._front(X, weights)
         self.balls_, self.C_ = self._chosen(rows, y, weights)
         linear = self._linear(self.balls_, self.C_)
         given = fit_params if weights is None else {**fit_params, "sample_weight": weights}
@@ -304,16 +314,16 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"partial_fit has one ball per class, got balls_per_class={self.balls_per_class!r}")
         first = not hasattr(getattr(self, "pipeline_", [None])[-1], "partial_fit")  # after fit with another estimator, too
         X, y = self._targets(X, y, first)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if first:
             self.classes_ = np.unique(y if classes is None else classes)
             self.balls_, self.C_ = 1, 10.0 if self.C is None else self.C
-            steps, rows = self._front(X)
+            steps, rows = self._front(X, weights)
             linear = clone(self.estimator) if self.estimator is not None else SGDClassifier(
                 loss="log_loss", alpha=1 / (self.C_ * 1e4), random_state=_seed(self.random_state))
             pipeline = Pipeline([*steps, ("linear", linear)])
         else:
             pipeline, rows = self.pipeline_, self.pipeline_[:-1].transform(X)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weights is None and self.class_weight is not None:
             weights = compute_sample_weight(self.class_weight, y)
         given = {} if weights is None else {"sample_weight": weights}
