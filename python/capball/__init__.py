@@ -31,6 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._classes import Classes, ClassRegion
 from ._hits import Neighbors, Search, Within
 from ._index import Index
 from ._linear import ball_of
@@ -246,7 +247,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 
 __all__ = [
-    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
+    "Ball", "BallModel", "Cap", "CapballError", "ClassRegion", "Classes", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",

@@ -12,7 +12,7 @@ import numpy as np
 from . import _core, _tables
 from ._hits import Neighbors
 from ._map import write_whole
-from .dual import Ball, Cap, Ellipsoid, Region
+from .dual import Ball, Cap, Ellipsoid, Region, region_from_numbers
 
 
 class _Artefact:
@@ -110,9 +110,11 @@ class BallModel(_Artefact, _core.Model):
             raise ValueError("a ball of a kernel's feature space has no region in the data space")
         if self.balls > 1:
             raise ValueError(f"a model of {self.balls} balls has no single region: take regions")
-        if self.whiten is None:
-            return Ball(self.center, self.radius)
-        return Ellipsoid(self.center, self.radius, self.whiten)
+        if self.threshold != 0 and self.method == "region":
+            raise ValueError("a region with another threshold than 0 is none of a model file")
+        region = region_from_numbers(self.region_kind, self.center, self.radius, None, self.radius, self.whiten)
+        region.columns = self.columns
+        return region
 
     @property
     def cap(self) -> tuple[float, Cap]:
