@@ -267,6 +267,15 @@ CPB_API bool cpb_model_is_outlier(const cpb_model *model, double score);
 CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts,
                                     const double **center, cpb_error *error);
 
+/** For each column the numbers with which the row would be ordinary, its other columns as they are: least_j .. most_j, the t
+ *  with |W(x-c) + (t-x_j) W e_j|^2 <= r^2 - s. Where there are none both are the number with which the row scores highest. s is the
+ *  threshold, or where most rows are below it (a nu above .5 without contamination) the score of the strangest hundredth of the
+ *  training rows. For several balls c is the nearest centre.
+ *  x, least, most   d numbers each, the caller's
+ *  EINVAL with a kernel. Thread-safe. */
+CPB_CALL cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
+                                     cpb_error *error);
+
 /** How well low scores identify outliers. */
 typedef struct cpb_ranking {
   size_t size;
