@@ -195,6 +195,9 @@ CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **
 CPB_API void cpb_model_free(cpb_model *model);
 CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
 
+/** In place of a number of balls: 1 or 16, chosen by what rows tell that are left out of a trial (with `robust`). */
+#define CPB_BALLS_AUTO SIZE_MAX
+
 /** How to fit a ball. Start from cpb_model_fit_options_init. */
 typedef struct cpb_model_fit_options {
   size_t size;
@@ -213,7 +216,7 @@ typedef struct cpb_model_fit_options {
   size_t balls;  /* for clustered rows: k-means after W; each cluster of at least 1/8 of the mean size gets a
                    ball, all with the radius at which the fraction nu of the rows is outside all of them. With
                    `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
-                   (the default): one ball. Not with a kernel; rows are held */
+                   (the default): one ball; CPB_BALLS_AUTO: one or 16. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
   const double *fill;   /* d numbers for the model to store; NULL: none */
   double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
@@ -221,7 +224,8 @@ typedef struct cpb_model_fit_options {
   bool robust;    /* the recipe for outliers: whitens by the rows that look most ordinary and fits the ball
                      to these, three quarters at most, found in two refits as in fast-MCD. The radius leaves
                      the share nu of all rows outside; gap and lower bound are of the rows kept. nu 0 is 0.9,
-                     ridge 0 is 0.1, more with fewer than 5 rows a column. One ball, exact, no kernel */
+                     ridge 0 is 0.1, more with fewer than 5 rows a column. Exact, no kernel. With several balls, groups
+                     and balls are of the rows kept */
   bool calibrate; /* p-values of new rows, by fits without parts of the rows, which are held */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);

@@ -73,7 +73,7 @@ class Model:
     def fit(cls, x: Any, nu: float | None = None, gap: float | None = None, method: str | None = None,
             kernel: str | None = None, gamma: float | None = None, offset: float | None = None,
             degree: int | None = None, whiten: bool = False, ridge: float = 0.0, weights: Any = None,
-            standardize: bool = False, columns: Any = None, balls: int | None = None, seed: int = 0,
+            standardize: bool = False, columns: Any = None, balls: int | str | None = None, seed: int = 0,
             contamination: float | None = None, robust: bool = False, calibrate: bool = False, threads: int | None = None,
             progress: _Told = None) -> Self: ...
     @classmethod

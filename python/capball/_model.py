@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core, _tables
+from . import _core, _onnx, _tables
 from ._hits import Neighbors
 from ._map import write_whole
 from .dual import Ball, Cap, Ellipsoid, Region
@@ -116,6 +116,14 @@ class BallModel(_Artefact, _core.Model):
         """(s, cap): under the map of scale s the rows inside are those with <p,S(x)> >= b."""
         scale, p, b, sigma, a = self._cap()
         return scale, Cap(p, b, sigma, a)
+
+    def to_onnx(self, dtype: Any = np.float32) -> bytes:
+        """The model as an ONNX graph: input x, rows of `dtype`; outputs score and outlier, and p of a model with p-values.
+
+        The graph computes in double: it differs from `scores` and `verdicts` by rounding, and rows that tie at the threshold are
+        no outliers there, too. Cells that are missing must be filled in before.
+        """
+        return _onnx.to_onnx(self, dtype)
 
     def _facts(self) -> dict[str, str]:
         facts = {"method": self.method, "radius": f"{self.radius:.6g}", "gap": f"{self.gap:.2g}"}

@@ -74,6 +74,16 @@ static const char *const fit_names[] = {
     "whiten", "ridge",     "weights", "standardize", "columns", "balls", "seed",   "contamination",
     "robust", "calibrate", "threads", "progress",    NULL};
 
+static int take_balls(PyObject *value, size_t *balls) {
+  bool word = value != NULL && PyUnicode_Check(value);
+  if (word && PyUnicode_CompareWithASCIIString(value, "auto") != 0) {
+    PyErr_Format(PyExc_ValueError, "balls must be a number or \"auto\", got %R", value);
+    return -1;
+  }
+  if (word) *balls = CPB_BALLS_AUTO;
+  return word ? 0 : face_size(value, "balls", balls);
+}
+
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
   size_t degree = o->kernel.degree, rows = x.rows;
@@ -86,7 +96,7 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_double(v[FIT_RIDGE], "ridge", &o->ridge) < 0 ||
       face_doubles(v[FIT_WEIGHTS], "weights", &rows, &arrays->weights) < 0 ||
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
-      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
+      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || take_balls(v[FIT_BALLS], &o->balls) < 0 ||
       face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
       face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0 ||
       face_flag(v[FIT_ROBUST], &o->robust) < 0 || face_flag(v[FIT_CALIBRATE], &o->calibrate) < 0)
