@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 import capball
 from capball.sklearn import BallClassifier
 
-ROWS = int(os.environ.get("CPB_REGION_ROWS", 2000))
+ROWS = int(os.environ.get("CPB_REGION_ROWS", 500))
 BUILD = Path(os.environ.get("BUILD", "build")).resolve()
 ITS_NAMES = ["a b", 'say "c"', "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"]
 
