@@ -60,6 +60,7 @@ static int write_scores(const scoring *s) {
 static show_scores shown(const scoring *s) {
   return (show_scores){.data = cli_name(s->in->info.path),
                        .model = s->job->options.model,
+                       .scored_by = s->model,
                        .facts = &s->facts,
                        .scores = s->scores,
                        .labels = s->labels,
@@ -89,8 +90,9 @@ static cpb_text *reasons_json(const scoring *s, const show_strange *strange) {
   for (size_t k = 0; k < strange->reason_count; k++) {
     const show_reason *r = &strange->reasons[k];
     const char *name = show_column_name(&s->facts, r->column, buffer, sizeof buffer);
-    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
-                                            "center", r->center, "share", r->share));
+    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f, s:f, s:f}", "column", name, "value",
+                                            r->value, "center", r->center, "share", r->share, "least",
+                                            r->least, "most", r->most));
   }
   return array;
 }

@@ -301,6 +301,7 @@ cpb_status cpb_robust_fit(cpb_robust *robust, cpb_memory *memory, cpb_view rows,
     job.last = k == REFITS - 1;
     if (status == CPB_OK) status = refit(&job, from + third, from + 3 * third, exec, error);
   }
+  robust->spread = job.scales.spread;
   if (status == CPB_OK) note_all(&job);
   return status;
 }
