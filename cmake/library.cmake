@@ -52,7 +52,7 @@ if(CPB_SANITIZE MATCHES undefined)
   set_property(SOURCE ${CPB_WALKS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null) # as ASan reports, too
 endif()
 
-set(CPB_NEEDS_core m)
+set(CPB_NEEDS_core m $<$<BOOL:${WIN32}>:shell32>)
 set(CPB_NEEDS_threads Threads::Threads)
 set(CPB_NEEDS_files)
 foreach(library hdf5 zlib zstd)

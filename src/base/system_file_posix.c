@@ -139,7 +139,15 @@ int cpb_sys_open_unnamed(const char *folder, unsigned mode) {
   return -1;
 }
 
-int cpb_sys_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+int cpb_sys_duplicate(int fd) {
+#ifdef F_DUPFD_CLOEXEC
+  return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+#else
+  (void)fd;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
 
 void cpb_sys_close(int fd) { close(fd); }
 

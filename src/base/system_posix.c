@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifndef __wasi__
 #include <sys/mman.h>
+#endif
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -65,6 +67,17 @@ void cpb_sys_error_text(int number, char *text, size_t room) {
 
 void *cpb_sys_aligned(size_t alignment, size_t size) { return aligned_alloc(alignment, size); }
 
+#ifdef __wasi__ /* without an MMU */
+void *cpb_sys_pages(size_t bytes, bool large) {
+  (void)large;
+  return calloc(1, bytes);
+}
+void cpb_sys_pages_free(void *memory, size_t bytes) {
+  (void)bytes;
+  free(memory);
+}
+void cpb_sys_want_large_pages(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+#else
 enum { LARGE_PAGE = 2 << 20 };
 
 void *cpb_sys_pages(size_t bytes, bool large) {
@@ -88,6 +101,7 @@ void cpb_sys_want_large_pages(void *memory, size_t bytes) {
 }
 
 void cpb_sys_pages_free(void *memory, size_t bytes) { munmap(memory, bytes); }
+#endif
 
 bool cpb_sys_gives_tiles(void) {
 #if defined(__linux__) && defined(SYS_arch_prctl)

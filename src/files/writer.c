@@ -364,8 +364,8 @@ static bool exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal) 
   cpb_error *error = writer->of.error;
   int lock = cpb_whole_lock(writer->whole.target);
   bool sealed = seal->target != NULL;
-  bool removed = cpb_sys_remove(old_seal) == 0 || errno == ENOENT || errno == ENOTDIR ||
-                 errno == ENAMETOOLONG || cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
+  bool removed = cpb_sys_remove(old_seal) || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
+                 cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
   bool done = removed && (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error) == CPB_OK &&
               (!sealed || cpb_whole_place(seal, error) == CPB_OK);
   cpb_sys_unlock_names(lock);
