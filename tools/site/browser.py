@@ -22,7 +22,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 WIDTHS = {"phone": (360, 740), "desk": (1280, 900)}
 # Queries, and the page that must be the first answer; "": any, None: nothing.
 QUERIES = {"cpb_map_embed": "reference/c/map.html#cpb_map_embed", "range_search": "reference/python/capball.html#capball.range_search",
-           "capball recommend": "reference/command/recommend.html", "<p,y> >= b (cap) |x|^2": "", "notatallaword": None}
+           "capball recommend": "reference/command/recommend.html", "<p,y> >= b": "", "S(x) |x|^2": "", "notatallaword": None}
 SHOWN = ("index.html", "gallery.html", "reference/c/map.html", "reference/python/capball.html", "reference/command/fit.html",
          "explanation/theory.html", "try.html")
 

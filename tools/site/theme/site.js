@@ -72,7 +72,7 @@
     const part = document.createDocumentFragment(), lower = text.toLowerCase();
     const first = Math.max(0, Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length) - 60);
     const shown = (first ? '… ' : '') + text.slice(first, first + 180) + (text.length > first + 180 ? ' …' : '');
-    const pattern = new RegExp('(' + words.map((word) => literal(word)).join('|') + ')', 'giu');
+    const pattern = new RegExp('(' + words.map(literal).join('|') + ')', 'giu');
     shown.split(pattern).forEach((piece, i) => {
       if (i % 2 === 0) return part.append(piece);
       const mark = document.createElement('mark');
