@@ -70,26 +70,29 @@ static cpb_status find_distances(robust_job *job, void (*body)(void *, size_t, s
 
 /* ---- which rows are kept ---- */
 
-/* The distance within which the share of the weight lies. */
+/* The distance within which the share of the weight lies; of a weighted job the order is sorted. */
 static double within(const robust_job *job, double share, double total) {
   double sum = 0;
   size_t at = 0;
+  if (job->weights == NULL)
+    return cpb_ranked_select(job->order, job->used, (size_t)ceil(share * total) - 1).key;
   while (at + 1 < job->used && (sum += weight_of(job, (size_t)job->order[at].id)) < share * total) at++;
   return job->order[at].key;
 }
 
 static void keep_ordinary(robust_job *job) {
   size_t n = job->rows.rows;
-  double total = 0;
+  double total = 0, least = INFINITY;
   job->used = 0;
   for (size_t i = 0; i < n; i++) {
     if (!(weight_of(job, i) > 0)) continue;
+    least = fmin(least, job->distance[i]);
     job->order[job->used++] = (cpb_ranked){job->distance[i], i};
     total += weight_of(job, i);
   }
-  cpb_ranked_sort(job->order, job->used);
-  double half = within(job, 0.5, total), most = within(job, KEEP, total);
-  job->tied = half == job->order[0].key;
+  if (job->weights != NULL) cpb_ranked_sort(job->order, job->used);
+  double most = within(job, KEEP, total), half = within(job, 0.5, total);
+  job->tied = half == least;
   if (half > 0) most = fmin(most, FARTHEST * half);
   job->left_out = 0;
   for (size_t i = 0; i < n; i++) {
