@@ -1,12 +1,12 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "src/base/system_process.h"
 #include "format_names.h"
 
 /* ---- shared options ---- */

@@ -20,7 +20,7 @@ static int stranger_first(const void *a, const void *b) {
 static const double LEAST = 0.005; /* share that would be shown as 0 % is no reason */
 
 /* Puts a reason among the largest so far. */
-static void consider(show_strange *s, show_reason reason) {
+static void offer_reason(show_strange *s, show_reason reason) {
   size_t at = s->reason_count;
   while (at > 0 && s->reasons[at - 1].share < reason.share) at--;
   if (at == SHOW_REASONS) return;
@@ -42,7 +42,7 @@ static void find_reasons(const cpb_model *model, const cpb_model_options *o, cpb
     for (size_t k = 0; k < o->d; k++) whole += parts[k];
     for (size_t k = 0; k < o->d; k++)
       if (parts[k] > 0 && parts[k] >= LEAST * whole)
-        consider(s, (show_reason){k, x[k], center[k], parts[k] / whole, least[k], most[k]});
+        offer_reason(s, (show_reason){k, x[k], center[k], parts[k] / whole, least[k], most[k]});
   }
   free(x);
 }

@@ -142,10 +142,11 @@ typedef enum cpb_model_method {
   CPB_MODEL_EXACT = 1,         /* SVDD: CPB_SVDD_EXACT */
   CPB_MODEL_CAP_SVM = 2,       /* CPB_SVDD_CAP_SVM */
   CPB_MODEL_CAP_SVM_PAPER = 3, /* CPB_SVDD_CAP_SVM_PAPER */
+  CPB_MODEL_REGION = 4,        /* given: a region that another method has found */
 } cpb_model_method;
-enum { CPB_MODEL_METHODS = 4 };
+enum { CPB_MODEL_METHODS = 5 };
 
-/** "ball", "exact", "cap-svm", "cap-svm-paper"; a view, never NULL. */
+/** "ball", "exact", "cap-svm", "cap-svm-paper", "region"; a view, never NULL. */
 CPB_API const char *cpb_model_method_name(cpb_model_method method);
 
 /** The definition of a model; pointers are borrowed for the call of cpb_model_new, and views into the
@@ -184,7 +185,9 @@ typedef struct cpb_model_options {
   bool robust;         /* fitted by the recipe `robust` of cpb_model_fit_options; default false */
   uint64_t calibrated; /* number of scores of rows that the fit had not seen, behind p-values; 0: none */
   const double *calibration; /* ascending: ranks 1 to 200, then each 1.005 times the one before, the last */
-  const char *notes; /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
+  const char *notes;    /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
+  cpb_region_kind kind; /* CPB_BALL (the default); with method CPB_MODEL_REGION also CPB_COMPLEMENT,
+                           |W(x-center)| >= radius, or CPB_HALFSPACE, <center,x> >= radius, without W */
 } cpb_model_options;
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
@@ -246,7 +249,7 @@ CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options 
                                   cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside the ball. For several balls the largest
- *  of their scores.                                                                            T3 T11
+ *  of their scores; of a region those of cpb_region_scores.                                    T3 T11
  *  x       n rows of d, any dtype
  *  scores  n rows, 1 column, f32 or f64. EROW as in cpb_region_scores. Thread-safe. */
 CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
@@ -300,14 +303,20 @@ CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels
 CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
 /** The rows that are no outliers as an SQL condition: "(a-0.5)*(a-0.5) + .. <= 4", where 4 is r^2 - threshold, with the
- *  fewest digits that give the same doubles; several balls are joined by OR.
+ *  fewest digits that give the same doubles; several balls are joined by OR; of a half-space "0.6*a + .. >= 4".
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  *text is 0-terminated; free it with cpb_free. EINVAL with a kernel. */
 CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                                      cpb_error *error);
 
+/** The same condition as a function of C, "int NAME(const double x[D])": 1 for rows that are no outliers, 0 for others and for
+ *  rows with NaN. It needs no header and no library.
+ *  name     an identifier of C, or NULL for "inside"
+ *  *text is 0-terminated; free it with cpb_free. EINVAL with a kernel. */
+CPB_CALL cpb_status cpb_model_to_c(const cpb_model *model, const char *name, char **text, cpb_error *error);
+
 /** The content of a model file: JSON with keys "capball", "dim", "columns" (if columns have names), "balls" (if several),
- *  "method", "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
+ *  "method", "region" (if it is not a ball: version 2), "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
  *  "quantiles", "threshold" (if not 0), "recipe", "notes" and "calibration" (if there are), "support", "checksum".
  *  Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);

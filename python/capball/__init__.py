@@ -31,6 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._classes import Classes, ClassRegion
 from ._hits import Neighbors, Search, Within
 from ._index import Index
 from ._linear import ball_of
@@ -153,7 +154,15 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
 
 
 class Cosines(NamedTuple):
-    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s."""
+    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s.
+
+    s            the scale
+    before       cos(x-m, y-m) of each pair
+    after        <S(x-m), S(y-m)> of each pair, in the same order
+    correlation  of the two
+    slope        of the line of least squares, `after` by `before`
+    rms          root of the mean squared difference
+    """
 
     s: float
     before: np.ndarray
@@ -239,7 +248,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 
 __all__ = [
-    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
+    "Ball", "BallModel", "Cap", "CapballError", "ClassRegion", "Classes", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",

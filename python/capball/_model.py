@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core, _onnx, _tables
+from . import _core, _tables
 from ._hits import Neighbors
 from ._map import write_whole
-from .dual import Ball, Cap, Ellipsoid, Region
+from .dual import Ball, Cap, Ellipsoid, Region, region_from_numbers
 
 
 class _Artefact:
@@ -44,14 +44,22 @@ class _Artefact:
 
 
 class Reason(NamedTuple):
-    """What one column has to do with how far a row is from the centre of its ball."""
+    """What one column has to do with how far a row is from the centre of its ball.
+
+    column  its name, or x0, x1, .. where the model has no names
+    value   of the row
+    center  of the nearest ball
+    share   of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+    least   with numbers from here ..
+    most    .. to here the row would be ordinary, its other columns as they are; both the nearest number where none is enough
+    """
 
     column: str
     value: float
     center: float
-    share: float  # of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
-    least: float  # with numbers from here ..
-    most: float  # .. to here the row would be ordinary, its other columns as they are; both the nearest number where none is enough
+    share: float
+    least: float
+    most: float
 
 
 def names_of(x: Any) -> list[str] | None:
@@ -107,9 +115,11 @@ class BallModel(_Artefact, _core.Model):
             raise ValueError("a ball of a kernel's feature space has no region in the data space")
         if self.balls > 1:
             raise ValueError(f"a model of {self.balls} balls has no single region: take regions")
-        if self.whiten is None:
-            return Ball(self.center, self.radius)
-        return Ellipsoid(self.center, self.radius, self.whiten)
+        if self.threshold != 0 and self.method == "region":
+            raise ValueError("a region with another threshold than 0 is none of a model file")
+        region = region_from_numbers(self.region_kind, self.center, self.radius, None, self.radius, self.whiten)
+        region.columns = self.columns
+        return region
 
     @property
     def cap(self) -> tuple[float, Cap]:
@@ -117,13 +127,15 @@ class BallModel(_Artefact, _core.Model):
         scale, p, b, sigma, a = self._cap()
         return scale, Cap(p, b, sigma, a)
 
-    def to_onnx(self, dtype: Any = np.float32) -> bytes:
-        """The model as an ONNX graph: input x, rows of `dtype`; outputs score and outlier, and p of a model with p-values.
+    def to_onnx(self, dtype: Any = np.float32) -> Any:
+        """The model as an ONNX model: input x, rows of `dtype`; outputs score and outlier, and p of a model with p-values; needs onnx.
 
         The graph computes in double: it differs from `scores` and `verdicts` by rounding, and rows that tie at the threshold are
         no outliers there, too. Cells that are missing must be filled in before.
         """
-        return _onnx.to_onnx(self, dtype)
+        from ._onnx import of_ball  # which imports dual, and that this module
+
+        return of_ball(self, dtype)
 
     def _facts(self) -> dict[str, str]:
         facts = {"method": self.method, "radius": f"{self.radius:.6g}", "gap": f"{self.gap:.2g}"}

@@ -291,6 +291,43 @@ static PyObject *model_verdicts(FACE_CALL) {
   return result;
 }
 
+/* values: kind, c, r, W, columns */
+static int region_options(PyObject **values, cpb_model_options *o, fit_arrays *arrays, double **numbers) {
+  size_t kind = 0, square;
+  if (face_size(values[0], "kind", &kind) < 0 || face_doubles(values[1], "c", &o->d, &numbers[0]) < 0 ||
+      face_double(values[2], "r", &o->radius) < 0)
+    return -1;
+  square = o->d * o->d;
+  if (face_doubles(values[3], "W", &square, &numbers[1]) < 0 || take_columns(values[4], o->d, arrays) < 0)
+    return -1;
+  o->method = CPB_MODEL_REGION;
+  o->kind = (cpb_region_kind)kind;
+  o->center = numbers[0];
+  o->whiten = numbers[1];
+  o->columns = arrays->columns;
+  return 0;
+}
+
+static PyObject *model_of_region(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"kind", "c", "r", "W", "columns", NULL};
+  PyObject *values[5];
+  cpb_model_options options;
+  fit_arrays arrays = {0};
+  double *numbers[2] = {NULL, NULL};
+  cpb_model *model = NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  cpb_model_options_init(&options, sizeof options);
+  if (face_arguments("of_region", names, 3, args, nargs, kwnames, values) < 0) return NULL;
+  if (region_options(values, &options, &arrays, numbers) == 0)
+    status = cpb_model_new(&options, &model, &error);
+  drop_arrays(&arrays);
+  PyMem_Free(numbers[0]);
+  PyMem_Free(numbers[1]);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return model != NULL ? wrap((PyTypeObject *)type, model) : NULL;
+}
+
 static PyObject *model_with_threshold(FACE_CALL) {
   static const char *const names[] = {"threshold", NULL};
   PyObject *values[1];
@@ -302,6 +339,23 @@ static PyObject *model_with_threshold(FACE_CALL) {
       face_double(values[0], "threshold", &options.threshold) < 0)
     return NULL;
   cpb_status status = cpb_model_new(&options, &model, &error);
+  return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
+}
+
+static PyObject *model_with_fill(FACE_CALL) {
+  static const char *const names[] = {"fill", NULL};
+  PyObject *values[1];
+  cpb_model_options options;
+  cpb_model *model;
+  cpb_error error;
+  double *fill = NULL;
+  describe(held(self), &options);
+  if (face_arguments("with_fill", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_doubles(values[0], "fill", &options.d, &fill) < 0)
+    return NULL;
+  options.fill = fill;
+  cpb_status status = cpb_model_new(&options, &model, &error);
+  PyMem_Free(fill);
   return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
 }
 
@@ -339,6 +393,19 @@ static PyObject *model_to_sql(FACE_CALL) {
   return result;
 }
 
+static PyObject *model_to_c(FACE_CALL) {
+  static const char *const arguments[] = {"name", NULL};
+  PyObject *values[1];
+  const char *name = NULL;
+  char *text = NULL;
+  cpb_error error;
+  if (face_arguments("to_c", arguments, 0, args, nargs, kwnames, values) < 0 ||
+      (values[0] != NULL && face_text(values[0], "name", &name, NULL) < 0))
+    return NULL;
+  cpb_status status = cpb_model_to_c(held(self), name, &text, &error);
+  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+}
+
 /* ---- files and facts */
 
 static cpb_status to_json(const void *model, char **text, cpb_error *error) {
@@ -357,7 +424,7 @@ static PyObject *ids_or_none(const uint64_t *ids, size_t count) {
   return ids != NULL ? face_array(ids, CPB_I64, count) : face_none();
 }
 
-static PyObject *names_or_none(const char *const *names, size_t count) {
+PyObject *face_names_or_none(const char *const *names, size_t count) {
   if (names == NULL) return face_none();
   PyObject *list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list != NULL && i < count; i++) {
@@ -389,6 +456,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "calibrated") == 0) return PyLong_FromUnsignedLongLong(o.calibrated);
   if (strcmp(fact, "robust") == 0) return PyBool_FromLong(o.robust);
   if (strcmp(fact, "notes") == 0) return notes_of(o.notes);
+  if (strcmp(fact, "region_kind") == 0) return PyLong_FromLong((long)o.kind);
   if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
   if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
   if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
@@ -405,7 +473,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "ball_radii") == 0) return face_doubles_or_none(o.ball_radii, o.balls);
   if (strcmp(fact, "ball_gaps") == 0) return face_doubles_or_none(o.ball_gaps, o.balls);
   if (strcmp(fact, "ball_rows") == 0) return ids_or_none(o.ball_rows, o.balls);
-  if (strcmp(fact, "columns") == 0) return names_or_none(o.columns, o.d);
+  if (strcmp(fact, "columns") == 0) return face_names_or_none(o.columns, o.d);
   if (strcmp(fact, "quantiles") == 0) return face_doubles_or_none(o.quantiles, o.quantile_count);
   return o.whiten != NULL ? face_matrix(o.whiten, CPB_F64, o.d, o.d) : face_none();
 }
@@ -426,7 +494,8 @@ static PyGetSetDef model_getset[] = {
     FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
     FACT("converged", "whether the wanted gap was reached"),
     FACT("rows", "rows of the training data"),
-    FACT("method", "ball, exact, cap-svm, cap-svm-paper"),
+    FACT("method", "ball, exact, cap-svm, cap-svm-paper, region"),
+    FACT("region_kind", "1: |W(x-c)| <= r, 2: <c,x> >= r, 3: |W(x-c)| >= r"),
     FACT("kernel", "linear, rbf, polynomial"),
     FACT("support", "number of support vectors"),
     FACT("support_rows", "their row numbers, or None"),
@@ -455,7 +524,10 @@ static PyMethodDef model_methods[] = {
                 "the largest of the p-values that are discoveries at a false-discovery rate; 0: none"),
     FACE_METHOD("verdicts", model_verdicts, "-1 for scores below the threshold, outliers, and 1 for others"),
     FACE_METHOD("with_threshold", model_with_threshold, "the same ball with another threshold"),
+    FACE_METHOD("with_fill", model_with_fill, "the same with numbers for empty cells, in files"),
     FACE_METHOD("to_sql", model_to_sql, "the rows that are no outliers as a condition on columns"),
+    FACE_METHOD("to_c", model_to_c, "the same condition as a function of C"),
+    FACE_CLASS("of_region", model_of_region, "the model of a given region"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},
     FACE_JSON("model"),
     {NULL, NULL, 0, NULL}};

@@ -81,7 +81,7 @@ def by_node(name, rows, has_p):
 def by_onnx(name, rows, has_p):
     import onnxruntime
 
-    graph = onnxruntime.InferenceSession(capball.BallModel.load(name).to_onnx(np.float64))
+    graph = onnxruntime.InferenceSession(capball.BallModel.load(name).to_onnx(np.float64).SerializeToString())
     found = dict(zip([output.name for output in graph.get_outputs()], graph.run(None, {"x": rows})))
     return found["outlier"], found.get("p")
 

@@ -1,17 +1,11 @@
-#ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE /* madvise */
-#endif
 #include "sql_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
 
 #include "capball/ball.h"
+#include "base/system.h"
 #include "sql_error.h"
 
 typedef struct head {
@@ -83,13 +77,8 @@ static const char *row_at(const sql_rows *rows, size_t i) { return rows->data + 
 /* Large pages, where the system has them on request: touching memory for the first time costs more than copying the rows. The
  * whole block, so that it remains one mapping, which realloc can move. */
 static void use_large_pages(void *block, size_t size) {
-#ifdef MADV_HUGEPAGE
   enum { LEAST = 4 << 20 };
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)block / page * page;
-  if (size >= LEAST) (void)madvise((void *)first, (uintptr_t)block + size - first, MADV_HUGEPAGE);
-#else
-  (void)block, (void)size;
-#endif
+  if (size >= LEAST) cpb_sys_want_large_pages(block, size);
 }
 
 static bool reserve(sql_rows *rows, size_t more) {
