@@ -200,7 +200,7 @@ def comment_at(source, node):
     """The comment at the end of the line of a constant, or on the lines above it."""
     lines = source.path.read_text(encoding="utf-8").splitlines()
     _, mark, rest = lines[node.lineno - 1].partition("  # ")
-    if mark:
+    if mark and not rest.startswith(("type:", "noqa")):
         return rest
     above = []
     for line in reversed(lines[:node.lineno - 1]):
