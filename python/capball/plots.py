@@ -75,7 +75,8 @@ def _label(ax: Any, names: Any) -> None:
 
 def _same_units(region: Any) -> bool:
     """Whether a circle of the picture is a circle of the data."""
-    return getattr(region, "whiten", getattr(region, "W", None)) is None
+    whole = getattr(region, "whole", region)  # of one class of several: all of them
+    return getattr(whole, "factors", None) is None and getattr(whole, "whiten", getattr(whole, "W", None)) is None
 
 
 def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:

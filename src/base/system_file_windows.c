@@ -341,7 +341,32 @@ static bool move(const char *from, const char *to, bool replace) {
   return moved;
 }
 
-bool cpb_sys_rename(const char *from, const char *to) { return move(from, to, true); }
+/* ".NAME.capball-replaced" beside a file. */
+static char *aside(const char *path) {
+  size_t folder = cpb_sys_folder_length(path), room = strlen(path) + 40;
+  char *name = malloc(room);
+  if (name != NULL) snprintf(name, room, "%.*s.%s.capball-replaced", (int)folder, path, path + folder);
+  return name;
+}
+
+/* In two steps, for a file that is mapped where the system does not replace such files: a process that ends between them leaves the
+ * file under the other name. */
+static bool exchange(const char *from, const char *to) {
+  char *old = aside(to);
+  bool moved = old != NULL && move(to, old, true), placed = moved && move(from, to, false);
+  if (moved && !placed) {
+    int reason = errno;
+    move(old, to, false);
+    errno = reason;
+  }
+  if (placed) cpb_sys_remove(old); /* goes with its last handle */
+  free(old);
+  return placed;
+}
+
+bool cpb_sys_rename(const char *from, const char *to) {
+  return move(from, to, true) || (errno == EACCES && cpb_sys_may_write(to) && exchange(from, to));
+}
 
 bool cpb_sys_link(int fd, const char *from, const char *name) {
   (void)fd;
