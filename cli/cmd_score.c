@@ -61,6 +61,7 @@ static int write_scores(const scoring *s) {
 static show_scores shown(const scoring *s) {
   return (show_scores){.data = cli_name(s->in->info.path),
                        .model = s->job->options.model,
+                       .scored_by = s->model,
                        .facts = &s->facts,
                        .scores = s->scores,
                        .labels = s->labels,
@@ -84,14 +85,19 @@ static int write_page(const scoring *s) {
 
 /* ---- what is told ---- */
 
+static cpb_text *finite_json(double value) {
+  return isfinite(value) ? cli_json("f", value) : cli_json("null");
+}
+
 static cpb_text *reasons_json(const scoring *s, const show_strange *strange) {
   cpb_text *array = cli_json("[]");
   char buffer[32];
   for (size_t k = 0; k < strange->reason_count; k++) {
     const show_reason *r = &strange->reasons[k];
     const char *name = show_column_name(&s->facts, r->column, buffer, sizeof buffer);
-    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
-                                            "center", r->center, "share", r->share));
+    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f, s:o, s:o}", "column", name, "value",
+                                            r->value, "center", r->center, "share", r->share, "least",
+                                            finite_json(r->least), "most", finite_json(r->most)));
   }
   return array;
 }

@@ -198,6 +198,9 @@ CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **
 CPB_API void cpb_model_free(cpb_model *model);
 CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
 
+/** In place of a number of balls: 1 or 16, chosen by what rows tell that are left out of a trial (with `robust`). */
+#define CPB_BALLS_AUTO SIZE_MAX
+
 /** How to fit a ball. Start from cpb_model_fit_options_init. */
 typedef struct cpb_model_fit_options {
   size_t size;
@@ -216,7 +219,7 @@ typedef struct cpb_model_fit_options {
   size_t balls;  /* for clustered rows: k-means after W; each cluster of at least 1/8 of the mean size gets a
                    ball, all with the radius at which the fraction nu of the rows is outside all of them. With
                    `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
-                   (the default): one ball. Not with a kernel; rows are held */
+                   (the default): one ball; CPB_BALLS_AUTO: one or 16. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
   const double *fill;   /* d numbers for the model to store; NULL: none */
   double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
@@ -224,7 +227,8 @@ typedef struct cpb_model_fit_options {
   bool robust;    /* the recipe for outliers: whitens by the rows that look most ordinary and fits the ball
                      to these, three quarters at most, found in two refits as in fast-MCD. The radius leaves
                      the share nu of all rows outside; gap and lower bound are of the rows kept. nu 0 is 0.9,
-                     ridge 0 is 0.1, more with fewer than 5 rows a column. One ball, exact, no kernel */
+                     ridge 0 is 0.1, more with fewer than 5 rows a column. Exact, no kernel. With several balls, groups
+                     and balls are of the rows kept */
   bool calibrate; /* p-values of new rows, by fits without parts of the rows, which are held */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
@@ -269,6 +273,15 @@ CPB_API bool cpb_model_is_outlier(const cpb_model *model, double score);
  *  EINVAL with a kernel. Thread-safe. */
 CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts,
                                     const double **center, cpb_error *error);
+
+/** For each column the numbers with which the row would be ordinary, its other columns as they are: least_j .. most_j, the t
+ *  with |W(x-c) + (t-x_j) W e_j|^2 <= r^2 - s. Where there are none both are the number with which the row scores highest. s is the
+ *  threshold, or where most rows are below it (a nu above .5 without contamination) the score of the strangest hundredth of the
+ *  training rows. For several balls c is the nearest centre. Of the complement of a ball they are the numbers beyond the ball on the side of x_j.
+ *  x, least, most   d numbers each, the caller's
+ *  EINVAL with a kernel or a half-space. Thread-safe. */
+CPB_CALL cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
+                                     cpb_error *error);
 
 /** How well low scores identify outliers. */
 typedef struct cpb_ranking {

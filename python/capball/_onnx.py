@@ -1,13 +1,16 @@
-"""Regions and classes as ONNX models. Rows come as float32 and are computed in double, so that verdicts are those of the library."""
+"""Balls, regions and classes as ONNX models. Numbers are computed in double, so that verdicts are those of the library."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 
 from . import _extras
 from .dual import Ellipsoid, HalfSpace, Region
+
+_TIE = 1e-9  # of r^2: sums in another order are still those of a row that ties
 
 
 class _Graph:
@@ -30,21 +33,52 @@ class _Graph:
 
     def rows(self) -> str:
         """The rows of the input, in double."""
-        self.nodes.append(self.onnx.helper.make_node("Cast", ["x"], ["wide"], to=self.onnx.TensorProto.DOUBLE))
-        return "wide"
+        return self.cast("x", self.onnx.TensorProto.DOUBLE)
+
+    def cast(self, value: str, kind: int) -> str:
+        name = f"n{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node("Cast", [value], [name], to=kind))
+        return name
 
     def sum_of_squares(self, z: str) -> str:
         return self.node("ReduceSum", self.node("Mul", z, z), self.constant([1], np.int64), keepdims=1)
 
-    def model(self, name: str, d: int, results: dict[str, tuple[Any, list[Any]]], facts: dict[str, str]) -> Any:
+    def model(self, name: str, d: int, results: dict[str, tuple[Any, list[Any]]], facts: dict[str, str], dtype: Any = np.float32) -> Any:
         helper = self.onnx.helper
-        given = [helper.make_tensor_value_info("x", self.onnx.TensorProto.FLOAT, ["n", d])]
+        given = [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n", d])]
         found = [helper.make_tensor_value_info(result, kind, shape) for result, (kind, shape) in results.items()]
         graph = helper.make_graph(self.nodes, name, given, found, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="capball", ir_version=9)
         helper.set_model_props(model, facts)
         self.onnx.checker.check_model(model)
         return model
+
+
+def of_ball(model: Any, dtype: Any) -> Any:
+    """x -> score, outlier and, of a calibrated model, p."""
+    if model.center is None:
+        raise ValueError("a ball of a kernel's feature space has no ONNX graph")
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    g = _Graph()
+    types, tie = g.onnx.TensorProto, _TIE * model.radius**2
+    centers = np.atleast_2d(model.center if model.centers is None else model.centers)
+    z = g.node("Sub", g.node("Unsqueeze", g.rows(), g.constant([1], np.int64)), g.constant(centers[None]))
+    if model.whiten is not None:
+        z = g.node("MatMul", z, g.constant(np.asarray(model.whiten).T))
+    squares = g.node("ReduceSum", g.node("Mul", z, z), g.constant([-1], np.int64), keepdims=0)
+    rho, radius = g.node("Sqrt", g.node("ReduceMin", squares, axes=[1], keepdims=0)), g.constant(model.radius)
+    g.node("Mul", g.node("Sub", radius, rho), g.node("Add", radius, rho), to="score")
+    g.node("Not", g.node("GreaterOrEqual", "score", g.constant(model.threshold - tie)), to="outlier")
+    results = {"score": (types.DOUBLE, ["n"]), "outlier": (types.BOOL, ["n"])}
+    if model.calibrated:
+        steps = np.unique(json.loads(model.to_json())["calibration"]["scores"])  # p changes at these scores
+        p = model.p_values(np.concatenate([[-np.inf], steps]))
+        passed = g.node("GreaterOrEqual", g.node("Unsqueeze", "score", g.constant([1], np.int64)), g.constant(steps[None] - tie))
+        place = g.node("ReduceSum", g.cast(passed, types.INT64), g.constant([1], np.int64), keepdims=0)
+        g.node("Gather", g.constant(p), place, to="p")
+        results["p"] = (types.DOUBLE, ["n"])
+    return g.model("ball", model.d, results, {"columns": "\n".join(model.columns)} if model.columns else {}, dtype)
 
 
 def of_region(region: Region) -> Any:

@@ -272,7 +272,12 @@ class Region(_Shown):
 
 @dataclass(repr=False, eq=False)
 class Ball(Region):
-    """|x-c| <= r; with outside=True everything but its inside, |x-c| >= r."""
+    """|x-c| <= r; with outside=True everything but its inside, |x-c| >= r.
+
+    c        the centre, d numbers
+    r        the radius, >= 0
+    outside  the complement of the open ball
+    """
 
     c: np.ndarray
     r: float
@@ -294,7 +299,11 @@ class Ball(Region):
 
 @dataclass(repr=False, eq=False)
 class HalfSpace(Region):
-    """<n,x> >= h, n of length 1."""
+    """<n,x> >= h, n of length 1.
+
+    n  the direction, d numbers of length 1
+    h  the threshold
+    """
 
     n: np.ndarray
     h: float
@@ -314,7 +323,15 @@ class HalfSpace(Region):
 
 @dataclass(repr=False, eq=False)
 class Ellipsoid(Region):
-    """|W(x-c)| <= r, or an ellipsoid of revolution: r across `axis` and `along` in its direction."""
+    """|W(x-c)| <= r, or an ellipsoid of revolution: r across `axis` and `along` in its direction.
+
+    c        the centre, d numbers
+    r        the radius in the metric of W, or across the axis
+    W        d x d numbers; None for I
+    axis     the direction of the axis, d numbers; None: there is none
+    along    half of the length in the direction of the axis
+    outside  the complement of its inside
+    """
 
     c: np.ndarray
     r: float
@@ -353,7 +370,12 @@ class Ellipsoid(Region):
 
 @dataclass(repr=False, eq=False)
 class Everywhere(Region):
-    """All of the data space, but for one point where `but` names it; nothing=True: no point at all."""
+    """All of the data space, but for one point where `but` names it; nothing=True: no point at all.
+
+    d        columns of the data
+    nothing  the empty region
+    but      the point that is left out, d numbers; None: none
+    """
 
     d: int = 0  # type: ignore[assignment]
     nothing: bool = False
@@ -379,6 +401,11 @@ class Cap(_Shown):
 
     sigma = sqrt(1-b^2) and a = b + <p,v> belong to it: from (p,b) alone the radius of a small ball is lost.
     Without them they are computed.
+
+    p      the centre of the cap, d+1 numbers of length 1
+    b      the threshold, -1 <= b <= 1 for a cap that has an edge
+    sigma  sqrt(1-b^2), the sine of the cap's angle
+    a      b + <p,v> for the pole v of the map
     """
 
     p: np.ndarray

@@ -436,7 +436,7 @@ def _rule_of(linear: Any, rows: Any, make: Callable[[str], capball.Classes]) -> 
 class _Ball(BaseEstimator):
     """What both balls share: score >= 0 is inside."""
 
-    model_: capball.BallModel
+    model_: capball.BallModel  # the fitted ball, whose file is that of the command
 
     def _take(self, model: capball.BallModel, contamination: float | None = None) -> Any:
         """Keeps a fitted model. Without a contamination the rows that its edge rests on are inside: it is known to its gap."""
@@ -508,10 +508,10 @@ class EnclosingBall(_Ball):
 
 
 def detector_options(recipe: str | None, kernel: str, standardize: bool | None, whiten: bool | None, ridge: float,
-                     balls: int) -> dict[str, Any]:
+                     balls: int | str) -> dict[str, Any]:
     """The recipe of docs/explanation/outliers.md where nothing else is asked for; kernels go with neither."""
     linear = kernel == "linear"
-    asked = recipe == "robust" or (recipe is None and linear and balls == 1 and standardize is None and whiten is None)
+    asked = recipe == "robust" or (recipe is None and linear and standardize is None and whiten is None)
     if recipe not in (None, "robust", "whitened"):
         raise ValueError(f'recipe must be None, "robust" or "whitened", got {recipe!r}')
     if asked:
@@ -532,11 +532,12 @@ class BallDetector(OutlierMixin, _Ball):
         few among them.
     recipe : "robust": columns are standardised and whitened by the rows that look most ordinary, three quarters at most,
         found in two refits, and the ball is that of these rows; notes_ say what was done. "whitened": by all rows, which
-        was the default of 0.3. None is "robust" for one ball without a kernel where neither standardize nor whiten is
-        given, else "whitened".
+        was the default of 0.3. None is "robust" without a kernel where neither standardize nor whiten is given, else
+        "whitened".
     standardize, whiten, ridge : columns are divided by their standard deviation, and distances are measured by the
         inverse of the covariance, to whose diagonal `ridge` of itself is added. None is True, and False with a kernel.
-    balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball.
+    balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball. "auto": one or
+        16, by what rows tell that a trial has not seen, and notes_ say why.
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
     calibrate : whether p_values, and predict with alpha= or fdr=, can be asked: parts of the rows are left out of further fits and
@@ -556,8 +557,8 @@ class BallDetector(OutlierMixin, _Ball):
     """
 
     def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, recipe: str | None = None,
-                 calibrate: bool | None = None, standardize: bool | None = None, whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
-                 gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
+                 calibrate: bool | None = None, standardize: bool | None = None, whiten: bool | None = None, ridge: float = 0.1,
+                 balls: int | str = 1, kernel: str = "linear", gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
                  random_state: Any = None, verbose: bool = False):
         self.nu = nu
         self.contamination = contamination

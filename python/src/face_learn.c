@@ -74,6 +74,16 @@ static const char *const fit_names[] = {
     "whiten", "ridge",     "weights", "standardize", "columns", "balls", "seed",   "contamination",
     "robust", "calibrate", "threads", "progress",    NULL};
 
+static int take_balls(PyObject *value, size_t *balls) {
+  bool word = value != NULL && PyUnicode_Check(value);
+  if (word && PyUnicode_CompareWithASCIIString(value, "auto") != 0) {
+    PyErr_Format(PyExc_ValueError, "balls must be a number or \"auto\", got %R", value);
+    return -1;
+  }
+  if (word) *balls = CPB_BALLS_AUTO;
+  return word ? 0 : face_size(value, "balls", balls);
+}
+
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
   size_t degree = o->kernel.degree, rows = x.rows;
@@ -86,7 +96,7 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_double(v[FIT_RIDGE], "ridge", &o->ridge) < 0 ||
       face_doubles(v[FIT_WEIGHTS], "weights", &rows, &arrays->weights) < 0 ||
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
-      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
+      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || take_balls(v[FIT_BALLS], &o->balls) < 0 ||
       face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
       face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0 ||
       face_flag(v[FIT_ROBUST], &o->robust) < 0 || face_flag(v[FIT_CALIBRATE], &o->calibrate) < 0)
@@ -164,27 +174,39 @@ static PyObject *model_scores(FACE_CALL) {
   return result;
 }
 
-/* What each column adds to |W(x-c)|^2, and the centre c of each row: n rows of d both. */
-static cpb_status find_parts(const cpb_model *model, cpb_view x, double *wide, double *parts, double *centers,
-                             cpb_error *error) {
-  cpb_view_widen(x, wide);
-  for (size_t i = 0; i < x.rows; i++) {
-    const double *center;
-    cpb_status status = cpb_model_parts(model, wide + i * x.cols, parts + i * x.cols, &center, error);
-    if (status != CPB_OK) return status;
-    memcpy(centers + i * x.cols, center, x.cols * sizeof *centers);
-  }
-  return CPB_OK;
+/* Of one row: two vectors of d. */
+typedef cpb_status (*row_facts)(const cpb_model *model, const double *x, double *first, double *second,
+                                cpb_error *error);
+
+/* What each column adds to |W(x-c)|^2, and the centre c. */
+static cpb_status parts_and_center(const cpb_model *model, const double *x, double *parts, double *centers,
+                                   cpb_error *error) {
+  const double *center;
+  cpb_model_options o = {.size = sizeof o};
+  cpb_status status = cpb_model_parts(model, x, parts, &center, error);
+  cpb_model_describe(model, &o);
+  if (status == CPB_OK) memcpy(centers, center, o.d * sizeof *centers);
+  return status;
 }
 
-static PyObject *parts_of(const cpb_model *model, cpb_view x) {
+static cpb_status find_facts(const cpb_model *model, row_facts find, cpb_view x, double *wide, double *first,
+                             double *second, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  cpb_view_widen(x, wide);
+  for (size_t at = 0; at < x.rows * x.cols && status == CPB_OK; at += x.cols)
+    status = find(model, wide + at, first + at, second + at, error);
+  return status;
+}
+
+/* Two arrays of n rows of d. */
+static PyObject *facts_of(const cpb_model *model, row_facts find, cpb_view x) {
   size_t elements = x.cols * x.rows;
   double *wide = PyMem_Calloc(3 * elements + 1, sizeof *wide), *parts = wide + elements;
   if (wide == NULL) return PyErr_NoMemory();
   cpb_error error;
   cpb_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = find_parts(model, x, wide, parts, parts + elements, &error);
+  status = find_facts(model, find, x, wide, parts, parts + elements, &error);
   Py_END_ALLOW_THREADS;
   PyObject *result = status == CPB_OK ? Py_BuildValue("NN", face_matrix(parts, CPB_F64, x.rows, x.cols),
                                                       face_matrix(parts + elements, CPB_F64, x.rows, x.cols))
@@ -193,15 +215,23 @@ static PyObject *parts_of(const cpb_model *model, cpb_view x) {
   return result;
 }
 
-static PyObject *model_parts(FACE_CALL) {
+static PyObject *facts_of_rows(const char *name, row_facts find, FACE_CALL) {
   static const char *const names[] = {"x", NULL};
   PyObject *values[1];
   face_rows rows;
-  if (face_arguments("parts", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_arguments(name, names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", ((face_object *)self)->d) < 0) return NULL;
-  PyObject *result = parts_of(held(self), rows.view);
+  PyObject *result = facts_of(held(self), find, rows.view);
   face_rows_drop(&rows);
   return result;
+}
+
+static PyObject *model_parts(FACE_CALL) {
+  return facts_of_rows("parts", parts_and_center, self, args, nargs, kwnames);
+}
+
+static PyObject *model_ranges(FACE_CALL) {
+  return facts_of_rows("ranges", cpb_model_ranges, self, args, nargs, kwnames);
 }
 
 static PyObject *model_ranks(FACE_CALL) {
@@ -482,6 +512,10 @@ static PyGetSetDef model_getset[] = {
 static PyMethodDef model_methods[] = {
     FACE_CLASS("fit", model_fit, "the smallest enclosing ball of rows, or SVDD with nu"),
     FACE_METHOD("scores", model_scores, "r^2 - |W(x-c)|^2 of every row; >= 0 is inside"),
+    FACE_METHOD(
+        "ranges", model_ranges,
+        "ranges(x): for each column of each row the numbers, from and to, with which the row would be "
+        "ordinary, its other columns as they are; both are the nearest number where none is enough"),
     FACE_METHOD("parts", model_parts,
                 "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),

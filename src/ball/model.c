@@ -197,26 +197,70 @@ static const double *nearest_center(const cpb_model_options *o, const double *x)
   return nearest;
 }
 
+/* g = W^T W (x-c), and the squared lengths of the columns of W; lengths may be NULL. */
+static void gradient(const cpb_model_options *o, const double *c, const double *x, double *g,
+                     double *lengths) {
+  size_t d = o->d;
+  for (size_t j = 0; j < d; j++) g[j] = o->whiten == NULL ? x[j] - c[j] : 0;
+  for (size_t j = 0; j < d && lengths != NULL; j++) lengths[j] = o->whiten == NULL;
+  for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and g += z_i row i of W */
+    const double *W = o->whiten + i * d;
+    double z = 0;
+    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - c[j]);
+    for (size_t j = 0; j < d; j++) g[j] += z * W[j];
+    for (size_t j = 0; j < d && lengths != NULL; j++) lengths[j] += W[j] * W[j];
+  }
+}
+
+static bool has_no_columns(const cpb_model_options *o) { return has_kernel(o) || o->kind == CPB_HALFSPACE; }
+
+static cpb_status fail_no_columns(const cpb_model_options *o, cpb_error *error) {
+  return has_kernel(o) ? cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model",
+                                  "a model with a kernel has no parts by columns")
+                       : cpb_fail(error, CPB_WHY_EXCLUSIVE, "model",
+                                  "a half-space has no centre, and no parts by columns");
+}
+
 cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, const double **center,
                            cpb_error *error) {
   if (model == NULL || x == NULL || parts == NULL)
     return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
-  if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no parts by columns");
-  if (o->kind == CPB_HALFSPACE)
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "model", "a half-space has no centre, and no parts by columns");
+  if (has_no_columns(o)) return fail_no_columns(o, error);
   const double *c = nearest_center(o, x);
   if (center != NULL) *center = c;
-  memset(parts, 0, d * sizeof *parts);
-  for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
-    const double *W = o->whiten + i * d;
-    double z = 0;
-    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - c[j]);
-    for (size_t j = 0; j < d; j++) parts[j] += z * W[j];
+  gradient(o, c, x, parts, NULL);
+  for (size_t j = 0; j < d; j++) parts[j] *= x[j] - c[j];
+  return CPB_OK;
+}
+
+/* The score from which on a row counts as ordinary. */
+static double ordinary_from(const cpb_model_options *o) {
+  enum { HUNDREDTH = 100 };
+  bool few_outside = o->nu <= 0.5 || o->threshold != 0 || o->quantile_count <= HUNDREDTH;
+  return few_outside ? o->threshold : o->quantiles[(o->quantile_count - 1) / HUNDREDTH];
+}
+
+cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
+                            cpb_error *error) {
+  if (model == NULL || x == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "x");
+  if (least == NULL || most == NULL) return cpb_fail_missing(error, least == NULL ? "least" : "most");
+  const cpb_model_options *o = &model->options;
+  size_t d = o->d;
+  if (has_no_columns(o)) return fail_no_columns(o, error);
+  const double *c = nearest_center(o, x);
+  bool outward = o->kind == CPB_COMPLEMENT; /* ordinary is outside of the ball */
+  double dist2 = 0, score = ordinary_from(o), limit = o->radius * o->radius + (outward ? score : -score);
+  gradient(o, c, x, least, most);
+  for (size_t j = 0; j < d; j++) dist2 += least[j] * (x[j] - c[j]);
+  for (size_t j = 0; j < d; j++) { /* M u^2 + 2 g u + dist2 = limit, u = t - x_j */
+    double M = most[j], best = x[j] - least[j] / M, square = least[j] * least[j] - M * (dist2 - limit);
+    double half = square > 0 ? sqrt(square) / M : 0;
+    bool below = x[j] < best;
+    least[j] = !outward ? best - half : below ? -INFINITY : best + half;
+    most[j] = !outward ? best + half : below ? best - half : INFINITY;
   }
-  for (size_t j = 0; j < d; j++) parts[j] = (x[j] - c[j]) * (o->whiten == NULL ? x[j] - c[j] : parts[j]);
   return CPB_OK;
 }
 

@@ -2,10 +2,10 @@
 #ifndef CPB_SEARCH_INDEX_OBJECT_H
 #define CPB_SEARCH_INDEX_OBJECT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "capball/advanced/index.h"
+#include "base/system_thread.h"
 #include "search/index_ids.h"
 #include "search/byte_filter.h"
 #include "search/t15_fold.h"
@@ -41,10 +41,10 @@ typedef struct cpb_index_scratch {
 
 /* Shared by threads, and preserved by compaction. */
 typedef struct cpb_index_shared {
-  pthread_mutex_t
+  cpb_mutex
       writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
-  pthread_rwlock_t lock; /* searches share it */
-  pthread_mutex_t scratch_lock;
+  cpb_shared_lock lock; /* searches share it */
+  cpb_mutex scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
 } cpb_index_shared;
