@@ -277,9 +277,9 @@ CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, dou
 /** For each column the numbers with which the row would be ordinary, its other columns as they are: least_j .. most_j, the t
  *  with |W(x-c) + (t-x_j) W e_j|^2 <= r^2 - s. Where there are none both are the number with which the row scores highest. s is the
  *  threshold, or where most rows are below it (a nu above .5 without contamination) the score of the strangest hundredth of the
- *  training rows. For several balls c is the nearest centre.
+ *  training rows. For several balls c is the nearest centre. Of the complement of a ball they are the numbers beyond the ball on the side of x_j.
  *  x, least, most   d numbers each, the caller's
- *  EINVAL with a kernel. Thread-safe. */
+ *  EINVAL with a kernel or a half-space. Thread-safe. */
 CPB_CALL cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
                                      cpb_error *error);
 

@@ -126,6 +126,9 @@ class ClassRegion(Region):
     """Where one class of several has the largest score: unions and intersections of balls.
 
     The score of a row is that of the class less the largest of the others, log p - log p_other where there are probabilities.
+
+    whole  all classes, with their balls
+    place  the number of this one, from 0
     """
 
     whole: Classes = field(default=None)  # type: ignore[assignment]

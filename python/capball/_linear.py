@@ -236,25 +236,13 @@ def _side_by_side(parts: list[Affine]) -> Affine:
     return Affine(A, t)
 
 
-def _width(step: Any, columns: int) -> int:
-    """How many columns a fitted step has as its result."""
-    if type(step).__name__ == "OneHotEncoder":
-        return int(sum(len(c) for c in step.categories_) - sum(d is not None for d in (step.drop_idx_ if step.drop_idx_ is not None else ()))
-                   if not getattr(step, "_infrequent_enabled", False) else len(step.get_feature_names_out()))
-    if type(step).__name__ == "SimpleImputer":
-        return len(step.get_feature_names_out([f"x{j}" for j in range(columns)]))
-    return columns
-
-
 def _of_branches(step: Step) -> tuple[Prepared | None, Affine]:
     """A ColumnTransformer as what prepares its columns and what is affine; None: it is affine as a whole."""
     branches = _branches(step)
     d = step.step.n_features_in_
     parts, prepared = [], any(steps for _, steps, _ in branches)
     for columns, steps, affine in branches:
-        width = len(columns)
-        for one in steps:
-            width = _width(one, width)
+        width = len(steps[-1].get_feature_names_out()) if steps else len(columns)
         parts.append(Affine(np.ones(width), np.zeros(width)) if affine is None else affine)
     if prepared:
         return Prepared([(columns, steps) for columns, steps, _ in branches], None), _side_by_side(parts)
@@ -322,6 +310,14 @@ def _center(B: np.ndarray, e: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.lstsq(B, e, rcond=None)[0])
 
 
+def _fill(step: Any) -> np.ndarray | None:
+    """What an imputer puts into empty cells, where that is all it does."""
+    if type(step).__name__ != "SimpleImputer" or step.add_indicator or not (step.missing_values is np.nan or step.missing_values != step.missing_values):
+        return None
+    fill = np.asarray(step.statistics_)
+    return fill.astype(float) if fill.dtype.kind in "fiu" and np.isfinite(fill.astype(float)).all() else None
+
+
 @dataclass(repr=False, eq=False)
 class PreparedRegion(Region):
     """A region of rows that imputers and encoders have prepared: scores takes the rows as they are before that.
@@ -355,6 +351,15 @@ class PreparedRegion(Region):
     def _facts(self) -> dict[str, str]:
         steps = [type(step).__name__ for _, branch in self.prepared.branches for step in branch]
         return {"region": repr(self.region), "after": ", ".join(dict.fromkeys(steps))}
+
+    def model(self) -> Any:
+        """The region as a BallModel, whose files fill empty cells as the imputer does; an error after other steps."""
+        steps = [step for _, branch in self.prepared.branches for step in branch]
+        fill = _fill(steps[0]) if len(steps) == len(self.prepared.branches) == 1 else None
+        if fill is None:
+            raise ValueError(f"files cannot prepare rows as {', '.join(type(step).__name__ for step in steps)} do: prepare them first, "
+                             "by prepare(), and take region")
+        return self.region.model().with_fill(fill)
 
     def to_onnx(self) -> Any:
         """The region of the prepared rows as an ONNX model."""

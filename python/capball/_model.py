@@ -127,6 +127,16 @@ class BallModel(_Artefact, _core.Model):
         scale, p, b, sigma, a = self._cap()
         return scale, Cap(p, b, sigma, a)
 
+    def to_onnx(self, dtype: Any = np.float32) -> Any:
+        """The model as an ONNX model: input x, rows of `dtype`; outputs score and outlier, and p of a model with p-values; needs onnx.
+
+        The graph computes in double: it differs from `scores` and `verdicts` by rounding, and rows that tie at the threshold are
+        no outliers there, too. Cells that are missing must be filled in before.
+        """
+        from ._onnx import of_ball  # which imports dual, and that this module
+
+        return of_ball(self, dtype)
+
     def _facts(self) -> dict[str, str]:
         facts = {"method": self.method, "radius": f"{self.radius:.6g}", "gap": f"{self.gap:.2g}"}
         if self.nu:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, Callable
 
 import numpy as np
@@ -15,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 LEAST_ROWS = 5  # of a sub-class, on the mean: a class of fewer has fewer sub-classes
 ROUNDS = 3
-CHOICE_ROWS = 20000  # of which the folds that choose see no more
-BALLS, STRENGTHS = (1, 2, 4, 8), (1.0, 10.0, 100.0)
+CHOICE_ROWS = 10000  # of which the folds that choose see no more
+CHOICE_FOLDS = 3
+BALLS, STRENGTHS, USUAL_C = (1, 2, 4, 8), (1.0, 100.0), 10.0
+PATIENCE = 2  # numbers of balls without a gain after which no larger one is tried
 _CENTERS_ROWS = 20000  # of a class, for k-means
 
 
@@ -28,33 +29,39 @@ class SoftmaxOfBalls(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, balls: int = 4, *, C: float = 10.0, class_weight: Any = None, rounds: int = ROUNDS,
-                 max_iter: int = 1000, random_state: Any = None):
+                 max_iter: int = 1000, tol: float = 1e-4, random_state: Any = None):
         self.balls = balls
         self.C = C
         self.class_weight = class_weight
         self.rounds = rounds
         self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxOfBalls":
-        """Finds the sub-classes and their planes."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> "SoftmaxOfBalls":
+        """Finds the sub-classes and their planes; start is another one, fitted to the same rows, to begin with."""
         self.classes_, y = np.unique(y, return_inverse=True)
         weights = _weights_of(self.class_weight, self.classes_, y, sample_weight)
-        owners, parts = self._first(X, y, weights)
-        for step in range(self.rounds):
-            last = step + 1 == self.rounds
-            planes = LogisticRegression(C=self.C, max_iter=self.max_iter, tol=1e-4 if last else 1e-2)
-            if step > 0:
-                planes.warm_start, planes.coef_, planes.intercept_, planes.classes_ = True, w, w0, np.arange(len(owners))
-            planes.fit(X, parts, weights)
-            w, w0 = _both(planes)
-            moved = _likeliest(X @ w.T + w0, owners, y)
-            if last or (moved == parts).all():
-                break
-            used, parts = np.unique(moved, return_inverse=True)
-            owners, w, w0 = owners[used], w[used], w0[used]
+        if start is None:
+            owners, parts = self._first(X, y, weights)
+            w = w0 = None
+        else:
+            owners, w, w0 = start.owners_, start.coef_, start.intercept_
+            owners, parts, w, w0 = _moved(X, y, owners, w, w0)
+        rounds = 1 if len(owners) == len(self.classes_) else self.rounds
+        for step in range(rounds):
+            w, w0 = self._planes(X, parts, weights, w, w0, self.tol if step + 1 == rounds else max(self.tol, 1e-2))
+            if step + 1 < rounds:
+                owners, parts, w, w0 = _moved(X, y, owners, w, w0)
         self.owners_, self.coef_, self.intercept_ = owners, w, w0
         return self
+
+    def _planes(self, X: Any, parts: np.ndarray, weights: Any, w: Any, w0: Any, tol: float) -> tuple[np.ndarray, np.ndarray]:
+        """A softmax of the sub-classes, from earlier planes where there are some."""
+        planes = LogisticRegression(C=self.C, max_iter=self.max_iter, tol=tol)
+        if w is not None and len(w) > 2:
+            planes.warm_start, planes.coef_, planes.intercept_, planes.classes_ = True, w, w0, np.arange(len(w))
+        return _both(planes.fit(X, parts, weights))
 
     def _first(self, X: Any, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         """The class of each sub-class, and the sub-class of each row."""
@@ -117,34 +124,63 @@ def _clusters(x: np.ndarray, count: int, weights: Any, random_state: Any) -> np.
     return np.unique(means.predict(x), return_inverse=True)[1]
 
 
+def _moved(X: Any, y: np.ndarray, owners: np.ndarray, w: np.ndarray, w0: np.ndarray) -> tuple[np.ndarray, ...]:
+    """owners, sub-classes of the rows, w and w0 after each row went to its likeliest; sub-classes without rows are gone."""
+    used, parts = np.unique(_likeliest(X @ w.T + w0, owners, y), return_inverse=True)
+    return owners[used], parts, w[used], w0[used]
+
+
 def _likeliest(f: np.ndarray, owners: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Of the sub-classes of a row's own class the one with the largest value."""
     return np.asarray(np.where(owners[None, :] == y[:, None], f, -np.inf).argmax(axis=1))
 
 
-def choose(make: Callable[[int, float], Any], X: Any, y: np.ndarray, weights: Any, seed: int,
-           told: Callable[[float], object] | None) -> tuple[int, float, dict[tuple[int, float], float]]:
-    """The number of balls and the C with the best accuracy in folds of the rows, the simplest of nearly equal ones; and all
-    accuracies."""
-    rng = np.random.default_rng(seed)
-    rows = np.sort(rng.permutation(len(y))[:CHOICE_ROWS])
-    X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
-    least = int(np.unique(y, return_counts=True)[1].min())
-    if least < 2:
-        return 1, 10.0, {}
-    folds = list(StratifiedKFold(min(5, least), shuffle=True, random_state=seed).split(X, y))
-    options = list(itertools.product(BALLS, STRENGTHS))
-    found = {}
-    for number, (balls, C) in enumerate(options):
-        right = 0.0
-        for fold, (train, test) in enumerate(folds):
-            model = make(balls, C).fit(X[train], y[train], *([] if weights is None else [weights[train]]))
-            right += _right(model, X[test], y[test], None if weights is None else weights[test])
-            if told is not None:
-                told((number + (fold + 1) / len(folds)) / len(options))
-        found[balls, C] = right / len(folds)
-    best = max(found, key=lambda option: found[option])
-    return best[0], best[1], found
+class Choice:
+    """The number of balls and the C with the best accuracy in folds of the rows: first the balls, at the usual C, then C."""
+
+    def __init__(self, X: Any, y: np.ndarray, weights: Any, seed: int, told: Callable[[float], object] | None, **settings: Any):
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:CHOICE_ROWS])
+        self.X, self.y, self.weights = X[rows], y[rows], None if weights is None else weights[rows]
+        self.told, self.settings, self.done = told, settings, 0
+        least = int(np.unique(self.y, return_counts=True)[1].min())
+        folds = StratifiedKFold(min(CHOICE_FOLDS, least), shuffle=True, random_state=seed) if least > 1 else None
+        self.folds = [] if folds is None else list(folds.split(self.X, self.y))
+        self.accuracies: dict[tuple[int, float], float] = {}
+        self.found: dict[int, list[SoftmaxOfBalls]] = {}  # the fits of each number of balls
+
+    def best(self) -> tuple[int, float]:
+        """Tries the numbers of balls, until some in a row have gained nothing, and then the other C."""
+        if not self.folds:
+            return 1, USUAL_C
+        best = BALLS[0]
+        for place, balls in enumerate(BALLS):
+            self._try(balls, USUAL_C)
+            if self.accuracies[balls, USUAL_C] > self.accuracies[best, USUAL_C]:
+                best = balls
+            if place - BALLS.index(best) >= PATIENCE:
+                break
+        for C in STRENGTHS:
+            self._try(best, C)
+        self._tell(1.0)
+        return max(((best, C) for C in (USUAL_C, *STRENGTHS)), key=lambda option: self.accuracies[option])
+
+    def _try(self, balls: int, C: float) -> None:
+        """A fit starts where the one at the usual C has ended."""
+        right, starts = 0.0, self.found.get(balls, [None] * len(self.folds))  # type: ignore[list-item]
+        fits = []
+        for (train, test), start in zip(self.folds, starts):
+            weights = None if self.weights is None else self.weights[train]
+            model = SoftmaxOfBalls(balls, C=C, max_iter=200, tol=1e-3, **self.settings)
+            fits.append(model.fit(self.X[train], self.y[train], weights, start=start))
+            right += _right(model, self.X[test], self.y[test], None if self.weights is None else self.weights[test])
+            self._tell((self.done + len(fits) / len(self.folds)) / (len(BALLS) + len(STRENGTHS)))
+        self.done += 1
+        self.found.setdefault(balls, fits)
+        self.accuracies[balls, C] = right / len(self.folds)
+
+    def _tell(self, share: float) -> None:
+        if self.told is not None:
+            self.told(share)
 
 
 def _right(model: Any, X: Any, y: np.ndarray, weights: Any) -> float:

@@ -42,7 +42,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 import capball
 from capball import _tables
 from capball._progress import bar
-from capball._subclasses import SoftmaxOfBalls, choose
+from capball._subclasses import Choice, SoftmaxOfBalls
 
 _TYPES = (np.float64, np.float32)
 _ROUNDING = 2.0**-40  # of r^2 and |W(x-c)|^2, in double
@@ -198,8 +198,8 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : any linear classifier with coef_ and intercept_; None is LogisticRegression(C=C, max_iter=1000).
     balls_per_class : how many balls a class has, k: then a softmax over all of them, and the class is the one whose balls have
-        the largest sum. "auto" takes k of 1, 2, 4, 8 and C of 1, 10, 100 that are best in folds of the rows. Needs
-        estimator=None.
+        the largest sum. "auto" takes the k of 1, 2, 4, 8 and the C of 1, 10, 100 that are best in folds of the rows.
+        Needs estimator=None.
     C : inverse strength of the regularisation of the default estimator; None is 10, or what "auto" finds.
     class_weight : of the default estimator, or of one that has the parameter: "balanced" or a dict.
     standardize : whether columns are divided by their standard deviation first; regions are ellipsoids then, with axes
@@ -279,7 +279,10 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         if self.balls_per_class != "auto":
             return int(self.balls_per_class), 10.0 if self.C is None else self.C
         with bar("balls", bool(self.verbose)) as told:
-            balls, C, self.choice_ = choose(self._linear, rows, y, weights, _seed(self.random_state), told)
+            seed = _seed(self.random_state)
+            choice = Choice(rows, y, weights, seed, told, class_weight=self.class_weight, random_state=seed)
+            balls, C = choice.best()
+        self.choice_ = choice.accuracies
         return balls, C if self.C is None else self.C
 
     def _targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, np.ndarray]:

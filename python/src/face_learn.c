@@ -342,6 +342,23 @@ static PyObject *model_with_threshold(FACE_CALL) {
   return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
 }
 
+static PyObject *model_with_fill(FACE_CALL) {
+  static const char *const names[] = {"fill", NULL};
+  PyObject *values[1];
+  cpb_model_options options;
+  cpb_model *model;
+  cpb_error error;
+  double *fill = NULL;
+  describe(held(self), &options);
+  if (face_arguments("with_fill", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_doubles(values[0], "fill", &options.d, &fill) < 0)
+    return NULL;
+  options.fill = fill;
+  cpb_status status = cpb_model_new(&options, &model, &error);
+  PyMem_Free(fill);
+  return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
+}
+
 static PyObject *model_cap(PyObject *self, PyObject *unused) {
   (void)unused;
   size_t d = ((face_object *)self)->d;
@@ -507,6 +524,7 @@ static PyMethodDef model_methods[] = {
                 "the largest of the p-values that are discoveries at a false-discovery rate; 0: none"),
     FACE_METHOD("verdicts", model_verdicts, "-1 for scores below the threshold, outliers, and 1 for others"),
     FACE_METHOD("with_threshold", model_with_threshold, "the same ball with another threshold"),
+    FACE_METHOD("with_fill", model_with_fill, "the same with numbers for empty cells, in files"),
     FACE_METHOD("to_sql", model_to_sql, "the rows that are no outliers as a condition on columns"),
     FACE_METHOD("to_c", model_to_c, "the same condition as a function of C"),
     FACE_CLASS("of_region", model_of_region, "the model of a given region"),

@@ -215,9 +215,10 @@ static void gradient(const cpb_model_options *o, const double *c, const double *
 static bool has_no_columns(const cpb_model_options *o) { return has_kernel(o) || o->kind == CPB_HALFSPACE; }
 
 static cpb_status fail_no_columns(const cpb_model_options *o, cpb_error *error) {
-  return has_kernel(o)
-             ? cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no parts by columns")
-             : cpb_fail(error, CPB_WHY_EXCLUSIVE, "model", "a half-space has no centre, and no parts by columns");
+  return has_kernel(o) ? cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model",
+                                  "a model with a kernel has no parts by columns")
+                       : cpb_fail(error, CPB_WHY_EXCLUSIVE, "model",
+                                  "a half-space has no centre, and no parts by columns");
 }
 
 cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, const double **center,
@@ -249,14 +250,16 @@ cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *lea
   size_t d = o->d;
   if (has_no_columns(o)) return fail_no_columns(o, error);
   const double *c = nearest_center(o, x);
-  double dist2 = 0, limit = o->radius * o->radius - ordinary_from(o);
+  bool outward = o->kind == CPB_COMPLEMENT; /* ordinary is outside of the ball */
+  double dist2 = 0, score = ordinary_from(o), limit = o->radius * o->radius + (outward ? score : -score);
   gradient(o, c, x, least, most);
   for (size_t j = 0; j < d; j++) dist2 += least[j] * (x[j] - c[j]);
   for (size_t j = 0; j < d; j++) { /* M u^2 + 2 g u + dist2 = limit, u = t - x_j */
     double M = most[j], best = x[j] - least[j] / M, square = least[j] * least[j] - M * (dist2 - limit);
     double half = square > 0 ? sqrt(square) / M : 0;
-    least[j] = best - half;
-    most[j] = best + half;
+    bool below = x[j] < best;
+    least[j] = !outward ? best - half : below ? -INFINITY : best + half;
+    most[j] = !outward ? best + half : below ? best - half : INFINITY;
   }
   return CPB_OK;
 }

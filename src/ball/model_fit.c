@@ -236,24 +236,24 @@ static cpb_model_fit_options fitted_by(const fitting *f) {
 }
 
 /* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
- * apart. The first W stays where these do not span the columns. */
+ * apart. The first W stays where these do not span the columns. y, which W has made, has room for the rows meanwhile. */
 static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec *exec, cpb_error *error) {
-  double *residuals = calloc(f->rows.rows * f->rows.cols + 1, sizeof *residuals), *W = NULL;
-  if (residuals == NULL) return no_memory(f, error);
-  cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
-  cpb_source source = cpb_source_from_view(within);
+  double *y = (double *)(uintptr_t)f->y.data, *W = NULL;
+  cpb_source source = cpb_source_from_view(f->y);
   cpb_passes passes;
   cpb_model_fit_options o = fitted_by(f);
-  cpb_whitening_options wish = {o.whiten, o.standardize, o.ridge, o.weights, within, f->robust.spread};
-  cpb_status status = cpb_group_residuals(f->rows, &o, group, residuals, error);
+  cpb_whitening_options wish = {o.whiten, o.standardize, o.ridge, o.weights, f->y, f->robust.spread};
+  cpb_error why = {0};
+  cpb_status status = cpb_group_residuals(f->rows, &o, group, y, error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
-  if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
-  free(residuals);
-  if (status != CPB_OK) return status == CPB_EINVAL ? CPB_OK : status;
-  free(f->W);
-  f->W = f->robust.W = W;
-  return cpb_whitened_rows(f->W, f->rows, NULL, (double *)(uintptr_t)f->y.data, CPB_EXEC_PART(exec, 1, 1),
-                           error);
+  if (status != CPB_OK) return status;
+  status = cpb_whitening_fit(&passes, wish, &W, &why);
+  if (status != CPB_OK && status != CPB_EINVAL) return cpb_fail_again(error, &why);
+  if (status == CPB_OK) {
+    free(f->W);
+    f->W = f->robust.W = W;
+  }
+  return cpb_whitened_rows(f->W, f->rows, NULL, y, CPB_EXEC_PART(exec, 1, 1), error);
 }
 
 /* What is grouped: rows of doubles without gaps. */

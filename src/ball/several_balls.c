@@ -410,14 +410,27 @@ static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error)
 
 /* ---- the common radius ---- */
 
+/* The least square > 0; 0 without one. */
+static double least_square(const cpb_ranked *rows, size_t n) {
+  double least = INFINITY;
+  for (size_t i = 0; i < n; i++)
+    if (rows[i].key > 0) least = fmin(least, rows[i].key);
+  return least < INFINITY ? least : 0;
+}
+
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
- * is not on one. Sorts the squares, of rows that have their weight at `id`. */
+ * is not on one. Orders the squares, of rows that have their weight at `id`. */
 static double radius_of(cpb_ranked *rows, size_t n, const double *weights, double nu) {
+  if (weights == NULL) {
+    size_t outside = (size_t)fmin(fmax(ceil(nu * (double)n), 1), (double)n);
+    double dist2 = cpb_ranked_select(rows, n, n - outside).key;
+    return sqrt(dist2 > 0 ? dist2 : least_square(rows, n));
+  }
   cpb_ranked_sort(rows, n);
   double all = 0, outside = 0, dist2 = rows[n - 1].key;
-  for (size_t i = 0; i < n; i++) all += weights != NULL ? weights[rows[i].id] : 1;
+  for (size_t i = 0; i < n; i++) all += weights[rows[i].id];
   for (size_t i = n; i-- > 0 && outside < nu * all && rows[i].key > 0;) {
-    outside += weights != NULL ? weights[rows[i].id] : 1;
+    outside += weights[rows[i].id];
     dist2 = rows[i].key;
   }
   return sqrt(dist2);

@@ -260,8 +260,9 @@ static void noted(const cpb_model *model, const char *part) {
 
 static void every_kind_of_column_is_told(void **state) {
   (void)state;
-  static double x[N][5];
-  static const char *const names[] = {"constant", "rare", "flag", "tail", "plain"};
+  enum { COLUMNS = 6 };
+  static double x[N][COLUMNS];
+  static const char *const names[] = {"constant", "rare", "flag", "tail", "plain", "id"};
   test_rng rng = {9};
   for (size_t i = 0; i < N; i++) {
     x[i][0] = 7;
@@ -269,17 +270,20 @@ static void every_kind_of_column_is_told(void **state) {
     x[i][2] = (double)(i % 2);
     x[i][3] = test_gauss(&rng) * (i % 10 == 1 ? 1e6 : 1);
     x[i][4] = test_gauss(&rng);
+    x[i][5] = 1000 - 3 * (double)i;
   }
   cpb_model_fit_options options = asked(0.9);
   options.columns = names;
-  cpb_model *model = fitted(x, N, 5, &options, NULL);
+  cpb_model *model = fitted(x, N, COLUMNS, &options, NULL);
+  noted(model,
+        "1 column counts the rows, and is taken as a number: leave it out if it only names them: id\n");
   noted(model, "1 column is constant, and counts only for rows that differ there: constant\n");
   noted(
       model,
       "1 column does not vary among the ordinary rows, and is measured by its spread over all rows: rare\n");
   noted(model, "2 columns have two values, and are taken as numbers: rare, flag\n");
   noted(model, "1 column has heavy tails: its scale is that of the ordinary rows: tail\n");
-  for (size_t j = 0; j < 25; j++) assert_true(isfinite(described(model).whiten[j]));
+  for (size_t j = 0; j < COLUMNS * COLUMNS; j++) assert_true(isfinite(described(model).whiten[j]));
   cpb_model_free(model);
 }
 

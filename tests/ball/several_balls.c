@@ -192,8 +192,12 @@ static void what_does_not_go_is_refused(void **state) {
   o.balls = 2;
   o.kernel.kind = CPB_KERNEL_RBF;
   test_status((int)cpb_model_fit(&source, &o, &model, NULL, NULL, &error), CPB_EINVAL, error.text);
-  cpb_model_options bad = {
-      .size = sizeof bad, .d = D, .center = x[0], .radius = 1, .balls = 2, .converged = true};
+  cpb_model_options bad;
+  cpb_model_options_init(&bad, sizeof bad);
+  bad.d = D;
+  bad.center = x[0];
+  bad.radius = 1;
+  bad.balls = 2;
   test_status((int)cpb_model_new(&bad, &model, &error), CPB_EINVAL, error.text);
   assert_non_null(strstr(error.text, "centers"));
 }

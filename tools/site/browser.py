@@ -6,12 +6,15 @@ No page may be wider than its window, log an error or ask the network for anythi
 and the theme must work. Speaks the protocol of the developer tools over a pipe, and needs only chromium.
 """
 import base64
+import functools
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -26,7 +29,7 @@ SHOWN = ("index.html", "gallery.html", "reference/c/map.html", "reference/python
 
 class Browser:
     def __init__(self, name):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile, self.server = tempfile.TemporaryDirectory(), "file:"
         to_read, self.to = os.pipe()
         self.answers, from_write = os.pipe()
 
@@ -107,7 +110,7 @@ class Browser:
         found += [event["params"]["entry"]["text"] for event in self.events if event.get("method") == "Log.entryAdded" and
                   event["params"]["entry"]["level"] == "error"]
         asked = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
-        found += [f"asked for {url}" for url in asked if not url.startswith(("file:", "data:", "about:"))]
+        found += [f"asked for {url}" for url in asked if not url.startswith(("file:", "data:", "about:", self.server))]
         self.events.clear()
         return found
 
@@ -136,10 +139,10 @@ def widths(browser, folder, wrong):
     return len(pages)
 
 
-def search(browser, folder, wrong):
+def search(browser, base, wrong):
     """Typing finds, and Enter opens the first answer."""
     for query, wanted in QUERIES.items():
-        browser.open((folder / "reference/words.html").as_uri())
+        browser.open(f"{base}/reference/words.html")
         browser.key("/", "/")
         browser.ask("Input.insertText", text=query)
         if wanted is None:
@@ -153,6 +156,28 @@ def search(browser, folder, wrong):
         if not browser.until(f"location.href.endsWith({json.dumps(wanted)}) && document.readyState === 'complete'", 5):
             wrong.append(f"search: {query!r} opens {browser.run('location.href')}, not {wanted}")
     wrong += [f"search: {fault}" for fault in browser.faults()]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+def served(browser, folder, wrong):
+    """The same behind a server of this machine, below a path: the search, and a page by its links."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder.parent)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.server = f"http://127.0.0.1:{server.server_port}/"
+        base = browser.server + folder.name
+        search(browser, base, wrong)
+        browser.open(f"{base}/index.html")
+        browser.run("document.querySelector('#menu a[href$=\"fit.html\"]').click()")
+        if not browser.until(f"location.href === {json.dumps(base + '/reference/command/fit.html')}", 5):
+            wrong.append(f"served: a link leads to {browser.run('location.href')}")
+        browser.until("document.readyState === 'complete'")
+        wrong += [f"served: {fault}" for fault in browser.faults()]
+        server.shutdown()
+    browser.server = "file:"
 
 
 def menu_and_theme(browser, folder, wrong):
@@ -198,12 +223,14 @@ if __name__ == "__main__":
         browser.dark(False)
         count = widths(browser, folder, wrong)
         browser.size(*WIDTHS["desk"])
-        search(browser, folder, wrong)
+        search(browser, folder.as_uri(), wrong)
+        served(browser, folder, wrong)
         menu_and_theme(browser, folder, wrong)
         pictures(browser, folder, target)
     finally:
         browser.close()
     print("\n".join(wrong), end="\n" if wrong else "")
     sizes = " and ".join(f"{name} ({width} pixels)" for name, (width, _) in WIDTHS.items())
-    print(f"{count} pages in {Path(found).name}, from files, at the width of {sizes}: {len(wrong)} faults; search, menu and theme tried")
+    print(f"{count} pages in {Path(found).name}, from files, at the width of {sizes}: {len(wrong)} faults")
+    print("search, menu and theme tried, the search and links also behind a server, below a path")
     sys.exit(bool(wrong))

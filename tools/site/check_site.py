@@ -63,8 +63,8 @@ def check(folder):
         for address in page.links + page.loaded:
             count += 1
             if is_outside(address):
-                outside.add(address)
-                if address in page.loaded:
+                outside.update([address] if not address.startswith("data:") else [])
+                if address in page.loaded and not address.startswith("data:"):
                     wrong.append(f"{name}: loads {address} from elsewhere")
                 continue
             file, _, anchor = unquote(address).partition("#")

@@ -77,6 +77,20 @@ def names_in(code):
     return ([], [inline[1]]) if inline else ([], [])
 
 
+def shown(code):
+    """A declaration as it is shown: prototypes that are long have a line for each parameter."""
+    made = []
+    for each in re.split(r"\n(?=CPB_(?:API|CALL) )", code):
+        prototype = re.match(r"CPB_(?:API|CALL) (.*)\);$", each, re.S)
+        if prototype:
+            each = re.sub(r"\s+", " ", prototype[1]) + ");"
+            if len(each) > 80:
+                head, _, given = each.removesuffix(");").partition("(")
+                each = head + "(\n    " + ",\n    ".join(part.strip() for part in given.split(",")) + ");"
+        made.append(each)
+    return "\n".join(made)
+
+
 class Header:
     """A header: its opening comment and its parts."""
 

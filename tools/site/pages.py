@@ -208,7 +208,7 @@ class Site:
                 headings.append((3 if part.functions and each in part.types else 2, each, each))
             ids = "".join(f'<h2 id="{each}" class="entry"><code>{each}</code></h2>\n' for each in named)
             text = part.text or next((header.says(f) or "" for f in part.functions), "")
-            parts.append(ids + prose.code(re.sub(r"^CPB_(API|CALL) ", "", part.code, flags=re.M) + "\n", "c") +
+            parts.append(ids + prose.code(headers.shown(part.code) + "\n", "c") +
                          (prose.docstring(text, name) if text else ""))
         tier = "can change between releases of a minor version" if header.name.startswith("advanced/") else "is stable within a minor version"
         body = (f"<h1><code>{header.title}</code></h1>\n{prose.docstring(header.intro, name)}"

@@ -114,6 +114,11 @@ def inline(text, name):
     return "".join(parts) + escape(text[end:])
 
 
+def _joined(lines):
+    """One line; what stands apart at the end of one, as "borrowed for the call", is told apart by a dot."""
+    return " ".join(re.sub(r"(\S) {3,}(?=\S)", r"\1 · ", " ".join(line.strip() for line in lines)).split())
+
+
 def _is_list(lines):
     match = ITEM.match(lines[0])
     return match is not None and len(match[2]) <= 40
@@ -129,7 +134,7 @@ def _list(lines, name):
             items.append([match[2], [match[3]]])
         elif items:
             items[-1][1].append(line.strip())
-    rows = "".join(f"<dt><code>{escape(head)}</code></dt><dd>{inline(' '.join(' '.join(text).split()), name)}</dd>" for head, text in items)
+    rows = "".join(f"<dt><code>{escape(head)}</code></dt><dd>{inline(_joined(text), name)}</dd>" for head, text in items)
     return f"<dl>{rows}</dl>\n"
 
 
@@ -180,6 +185,5 @@ def docstring(text, name):
             elif kind == "formula":
                 made.append(f'<pre class="formula" tabindex="0">{escape(textwrap.dedent(chr(10).join(piece)))}</pre>\n')
             else:
-                words = re.sub(r"\S {3,}(?=\S)", lambda m: m[0][0] + " · ", " ".join(line.strip() for line in piece))
-                made.append(f"<p>{inline(words, name)}</p>\n")
+                made.append(f"<p>{inline(_joined(piece), name)}</p>\n")
     return "".join(made)

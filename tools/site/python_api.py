@@ -190,7 +190,8 @@ def class_of(source, node, path):
             if where is not None and isinstance(where[1], ast.ClassDef):
                 init = next((f for f in where[1].body if isinstance(f, ast.FunctionDef) and f.name in ("__init__", "__new__")), None)
                 break
-    bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+    bases = [ast.unparse(base) for base in node.bases if not ast.unparse(base).startswith("_core.")]
+    bases = [base.rpartition(".")[2] for base in bases]
     return Name(path, "class", signature_of(init, True).partition(" ->")[0] if init is not None else "", text_of(source, node, (node.name,)),
                 [base for base in bases if not base.startswith("_")], list(all_members(source, node, path).values()))
 
@@ -199,7 +200,7 @@ def comment_at(source, node):
     """The comment at the end of the line of a constant, or on the lines above it."""
     lines = source.path.read_text(encoding="utf-8").splitlines()
     _, mark, rest = lines[node.lineno - 1].partition("  # ")
-    if mark:
+    if mark and not rest.startswith(("type:", "noqa")):
         return rest
     above = []
     for line in reversed(lines[:node.lineno - 1]):

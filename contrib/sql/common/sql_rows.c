@@ -1,5 +1,6 @@
 #include "sql_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,8 @@ static cpb_status out_of_memory(const sql_rows *rows, cpb_error *error) {
 }
 
 static bool same_settings(const sql_settings *a, const sql_settings *b) {
-  return a->goal == b->goal && a->numbered == b->numbered && a->share == b->share;
+  return a->goal == b->goal && a->numbered == b->numbered &&
+         (a->share == b->share || (isnan(a->share) && isnan(b->share)));
 }
 
 static cpb_status check_alike(const head *rows, const head *more, cpb_error *error) {
@@ -146,8 +148,6 @@ cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, cons
                         cpb_error *error) {
   head more = {*settings, x.dtype, x.cols, x.rows};
   if (x.cols == 0) return sql_fail(error, CPB_WHY_COLUMNS, "x is empty");
-  if (settings->share != settings->share)
-    return sql_fail(error, CPB_WHY_DOMAIN, "the share of the rows must be > 0, got NaN");
   cpb_status status = settings->numbered ? check_numbers(numbers, x.rows, error) : CPB_OK;
   if (status == CPB_OK) status = agree(rows, &more, error);
   if (status != CPB_OK) return status;

@@ -213,6 +213,7 @@ def hostile(text, model, x):
     yield "22023", "nu must be > 0", "SELECT capball_svdd(x, 0) FROM t"
     yield "22023", "nu must", "SELECT capball_svdd(x, 'nan') FROM t"
     yield "22023", "nu must", "SELECT capball_svdd(x, 2) FROM t"
+    yield "22023", "contamination must", "SELECT capball_detector(x, 'nan') FROM t"
     yield "22023", "constant", "SELECT capball_svdd(x, 1 / (row + 1.0)) FROM t"
     yield "22023", "no goal", "SELECT capball_fit(x, 'größer') FROM t"
     yield "22023", "twice", "SELECT capball_enclosing_ball(x, 1) FROM t"
