@@ -90,7 +90,7 @@ class BallModel(_Artefact, _core.Model):
         >>> import capball
         >>> model = capball.svdd([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 0.9, columns=["height", "weight"])
         >>> model.why([[0.5, 9.5]], top=1)
-        [[Reason(column='weight', value=9.5, center=0.5, share=1.0, least=0.0, most=1.0)]]
+        [[Reason(column='weight', value=9.5, center=0.5, share=1.0, least=-0.20710678118654757, most=1.2071067811865475)]]
         """
         rows = np.atleast_2d(np.asarray(x, np.float64))
         parts, centers = self.parts(rows)

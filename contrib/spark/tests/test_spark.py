@@ -1,6 +1,7 @@
 """On Spark, whatever the partitions and the order: the command's map, ball, neighbours and codes, bit for bit."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -251,6 +252,15 @@ def test_range_join(frame, rows, tmp_path):
 
 
 @full
+def test_the_sample_of_the_page(frame, tmp_path, monkeypatch):
+    """The block of docs/how-to/scale.md, with indexes in a folder of this machine."""
+    block = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs/how-to/scale.md").read_text(), re.S)[0]
+    monkeypatch.chdir(tmp_path)
+    names = {"frame": frame, "queries": frame.limit(5)}
+    exec(compile(block.replace("/shared/indexes", str(tmp_path / "indexes")), "docs/how-to/scale.md", "exec"), names)
+    assert names["near"].count() == 5 and names["pairs"].count() >= 5 and capball.SphereMap.load("map.json").s == names["model"].map.s
+
+
 def test_columns_of_every_kind(session, frame, rows, tmp_path):
     wanted = capball.fit(rows.astype(np.float64)).to_json()
     doubles = frame.withColumn("features", F.col("features").cast("array<double>"))
