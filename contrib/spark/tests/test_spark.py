@@ -261,6 +261,7 @@ def test_the_sample_of_the_page(frame, tmp_path, monkeypatch):
     assert names["near"].count() == 5 and names["pairs"].count() >= 5 and capball.SphereMap.load("map.json").s == names["model"].map.s
 
 
+@full
 def test_columns_of_every_kind(session, frame, rows, tmp_path):
     wanted = capball.fit(rows.astype(np.float64)).to_json()
     doubles = frame.withColumn("features", F.col("features").cast("array<double>"))
