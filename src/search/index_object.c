@@ -57,11 +57,14 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
   if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
-  if (options->directions != CPB_INDEX_UNFOLDED &&
-      (options->directions > CPB_FOLD_MOST ||
-       (options->directions > 0 && options->directions >= options->cols)))
-    return cpb_fail_count(error, "directions", options->directions,
-                          "there must be fewer than columns, at most 63");
+  cpb_fold_levels levels;
+  memcpy(levels.directions, options->levels, sizeof levels.directions);
+  if (options->levels[0] != CPB_INDEX_UNFOLDED && !cpb_fold_levels_fit(&levels, options->cols))
+    return cpb_fail_count(
+        error, "levels", options->levels[0],
+        "levels must ascend, the first below the number of columns and at most %d, the last at most "
+        "that number and %d",
+        CPB_FOLD_FIRST, CPB_FOLD_MOST);
   return options->cols <= SIZE_MAX / BLOCK / 64
              ? CPB_OK
              : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");
@@ -503,14 +506,16 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .rows = index->slots - index->removed,
                            .removed = index->removed,
                            .next_id = index->next_id,
-                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
+                           .code_bytes = index->block_count *
+                                         (cpb_block_code_bytes(index) + cpb_block_record_bytes(index)),
                            .bytes = index->bytes,
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats),
                            .columns = index->options.columns,
                            .dropped = index->dropped,
-                           .directions = index->fold != NULL ? index->fold->directions : 0};
+                           .levels = {0}};
+  for (size_t i = 0; index->fold != NULL && i < CPB_INDEX_LEVELS; i++) ours.levels[i] = index->fold->end[i];
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }

@@ -30,6 +30,8 @@ typedef struct cpb_index_block {
   int32_t *term;  /* of a position, see cpb_codes_row */
   uint16_t *row_of;
   cpb_byte_filter_run *panels;
+  char *
+      records; /* of the further levels of a fold, level by level: that of a position at position * its size */
 } cpb_index_block;
 
 /* Memory that searches reuse. */
@@ -106,6 +108,14 @@ static inline bool cpb_index_is_removed(const cpb_index *index, size_t slot) {
 
 static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {
   return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
+}
+
+/* The levels that were asked for; none: they are chosen, or there is no fold. */
+static inline cpb_fold_levels cpb_index_levels(const cpb_index *index) {
+  cpb_fold_levels levels = {{0}};
+  for (size_t i = 0; i < CPB_INDEX_LEVELS && index->options.levels[0] != CPB_INDEX_UNFOLDED; i++)
+    levels.directions[i] = index->options.levels[i];
+  return levels;
 }
 
 /* Pinned: stored in files. */
