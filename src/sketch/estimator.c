@@ -79,7 +79,7 @@ static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row,
   factor_at(e, row)[0] = (float)(factors.size2 * (1 - SCAN_ERROR));
   factor_at(e, row)[CPB_SCAN_ROWS] = (float)(2 * factors.f);
   e->error[row] = (float)factors.e;
-  return factors.size2 >= 0 && factors.size2 <= 0x1p60 && factors.f >= 0 && factors.f <= 0x1p60 &&
+  return factors.size2 >= 0 && factors.size2 <= (form->joined != NULL ? 0x1p100 : 0x1p60) && factors.f >= 0 && factors.f <= 0x1p60 &&
          factors.e >= 0;
 }
 

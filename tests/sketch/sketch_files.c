@@ -92,7 +92,7 @@ static void every_fault_has_a_sentence(void **state) {
   refused("\"dim\": 2", "\"dim\": 3", "\"center\" must be null or 3 numbers, got 2");
   refused("\"bits\": 8", "\"bits\": 16", "\"normals\" must be null or 48 numbers, got 24");
   refused("\"bits\": 8", "\"bits\": 7", "\"bits\" must be a whole number 8 .. 65536");
-  refused("\"embedded\"", "\"embeded\"", "\"variant\" must be embedded, centred");
+  refused("\"embedded\"", "\"embeded\"", "\"variant\" must be joined, principal");
   refused("\"embedded\"", "\"centred\"", "must be 0 for centred");
   refused("\"scale\": 0", "\"scale\": -0", "scale s must be > 0");
   refused("\"scale\": 0.3", "\"scale\": 0.4", "its numbers have checksum");
