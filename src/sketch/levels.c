@@ -18,16 +18,27 @@
 #include "sketch/levels.h"
 #include "sketch/sketch_loops.h"
 
+/* The tables of a joined sketch. */
+static void fill_form(cpb_factor_form *form, const cpb_sketch_options *o) {
+  bool known = o->numbers > 0;
+  form->joined = o;
+  for (unsigned i = 0; i < 256; i++) {
+    form->factors[i] = known ? (double)(float)(o->f_low + i * o->f_step) : 1;
+    form->bounds[i] = known && i < 255 ? (double)(float)(o->e_low * cpb_pow(o->e_ratio, i)) : INFINITY;
+  }
+}
+
 cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o) {
   double top = cpb_level_top(o->bits_per), n = (double)cpb_sketch_directions(o);
   double scale = ldexp(1, (ilogb(n * top * top) + 1) / 2);
-  return (cpb_factor_form){.joined = o->kind == CPB_SKETCH_JOINED ? o : NULL,
-                           .dtype = o->factors,
-                           .bytes = cpb_dtype_size(o->factors),
-                           .most = o->factors == CPB_F16 ? 65504 : 0x1p60,
-                           .scale = scale,
-                           .unscale = 1 / scale,
-                           .loose = CPB_ISOMETRY_ERROR * (n + (double)o->d) + 0x1p-40};
+  cpb_factor_form form = {.dtype = o->factors,
+                          .bytes = cpb_dtype_size(o->factors),
+                          .most = o->factors == CPB_F16 ? 65504 : 0x1p60,
+                          .scale = scale,
+                          .unscale = 1 / scale,
+                          .loose = CPB_ISOMETRY_ERROR * (n + (double)o->d) + 0x1p-40};
+  if (o->kind == CPB_SKETCH_JOINED) fill_form(&form, o);
+  return form;
 }
 
 /* ---- the bits of nonnegative numbers as f16 or f32: larger numbers have larger bits ---- */
@@ -96,18 +107,10 @@ static double get(const uint8_t *at, const cpb_factor_form *form) {
   return value_of(bits, form->dtype);
 }
 
-/* The tables of a joined sketch. */
-static double factor_of(const cpb_sketch_options *o, unsigned i) {
-  return o->numbers == 0 ? 1 : (double)(float)(o->f_low + i * o->f_step);
-}
-static double bound_of(const cpb_sketch_options *o, unsigned i) {
-  return o->numbers == 0 || i == 255 ? INFINITY : (double)(float)(o->e_low * cpb_pow(o->e_ratio, i));
-}
-
 cpb_row_factors cpb_factors_get(const cpb_factor_form *form, const uint8_t *at) {
   const cpb_sketch_options *o = form->joined;
   if (o != NULL && o->numbers == 0) return (cpb_row_factors){.f = 1, .e = INFINITY};
-  if (o != NULL) return (cpb_row_factors){.f = factor_of(o, at[0]), .e = bound_of(o, at[1])};
+  if (o != NULL) return (cpb_row_factors){.f = form->factors[at[0]], .e = form->bounds[at[1]]};
   return (cpb_row_factors){.size2 = get(at, form),
                            .f = get(at + form->bytes, form) * form->unscale,
                            .e = get(at + 2 * form->bytes, form)};
@@ -132,11 +135,11 @@ static void numbers_put(const cpb_factor_form *form, const levels_sums *s, uint8
   double best = s->v2 > 0 ? s->along / s->v2 : 0;
   double i = o->f_step > 0 ? floor((best - o->f_low) / o->f_step + 0.5) : 0;
   at[0] = (uint8_t)(i > 0 ? i < 255 ? i : 255 : 0);
-  double error = (sqrt(error2_of(form, s, factor_of(o, at[0]))) + s->off) * (1 + 0x1p-40);
+  double error = (sqrt(error2_of(form, s, form->factors[at[0]])) + s->off) * (1 + 0x1p-40);
   unsigned low = 0, high = 255; /* the first bound that is not below it */
   while (low < high) {
     unsigned middle = (low + high) / 2;
-    if (bound_of(o, middle) >= error)
+    if (form->bounds[middle] >= error)
       high = middle;
     else
       low = middle + 1;
@@ -501,7 +504,7 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                 .columns = cpb_levels_padded(cpb_sketch_directions(&sketch->options))};
   cpb_status status = cpb_check_view(x, "x", sketch->options.d, error);
   if (status != CPB_OK) return status;
-  double k = (double)(e.n < x.cols ? e.n : x.cols), terms = DEPTH + 7 + (double)(x.cols / DEPTH);
+  double k = (double)(e.n < x.cols ? e.n : x.cols), terms = DEPTH + (e.form.joined ? 7 : 5) + (double)(x.cols / DEPTH);
   e.doubt = 1.11 * terms * 0x1p-24 * sqrt(k);
   e.ratio = 1 / sketch->sigma;
   e.half = malloc((256 * sketch->book_count + 1) * sizeof *e.half);

@@ -32,6 +32,7 @@ static inline int cpb_level_at(const uint8_t *code, size_t bits_per, size_t i) {
 /* How factors are stored. f is about |z|/(sqrt(n) top): multiplied by `scale`, a power of two, it has the magnitude of |z|. */
 typedef struct cpb_factor_form {
   const cpb_sketch_options *joined; /* NULL: the sketch is a principal one */
+  double factors[256], bounds[256]; /* joined: the tables of f and e */
   cpb_dtype dtype;
   size_t bytes; /* of each */
   double most, scale, unscale;

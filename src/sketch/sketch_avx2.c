@@ -34,6 +34,11 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 
 #include "sketch/levels_loop.inc"
 LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) { return (vec_i32)_mm256_min_epi32((__m256i)x, (__m256i)y); }
+LANE_INLINE int32_t vec_least_lane(vec_i32 x) {
+  __m128i four = _mm_min_epi32(_mm256_castsi256_si128((__m256i)x), _mm256_extracti128_si256((__m256i)x, 1));
+  four = _mm_min_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_min_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
 #include "sketch/nearest_loop.inc"
 
 enum { VEC_U8 = 32, QUERIES_AT_ONCE = 2 };

@@ -23,6 +23,7 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 
 #include "sketch/levels_loop.inc"
 LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) { return (vec_i32)_mm512_min_epi32((__m512i)x, (__m512i)y); }
+LANE_INLINE int32_t vec_least_lane(vec_i32 x) { return _mm512_reduce_min_epi32((__m512i)x); }
 #include "sketch/nearest_loop.inc"
 
 enum { VEC_U8 = 64, QUERIES_AT_ONCE = 2 };

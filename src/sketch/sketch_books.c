@@ -10,7 +10,7 @@
 #include "base/tell.h"
 #include "sketch/sketch_loops.h"
 
-enum { CENTRES = 256, ROUNDS = 16, STAGES = 4, ROWS_PER_CENTRE = 64 };
+enum { CENTRES = 256, STAGES = 4, ROWS_PER_CENTRE = 64 };
 
 /* ---- rates, in bits ---- */
 
@@ -71,6 +71,7 @@ void cpb_books_cut(size_t n, size_t bytes, uint32_t *pairs) {
 typedef struct training {
   cpb_sketch *sketch;
   const cpb_matrix *y;
+  int rounds;
   uint8_t *codes; /* rows x bytes */
   atomic_bool out_of_memory;
 } training;
@@ -182,7 +183,7 @@ static void cluster(training *t, size_t j, clustering *c, float *sorted) {
   else {
     c->rows = all < most ? all : most;
     first_centres(c, sorted);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < t->rounds; round++) {
       assign(c);
       move_centres(c);
     }
@@ -215,8 +216,8 @@ static void train_book(void *arg, size_t j) {
   cpb_memory_free(&memory);
 }
 
-bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, uint8_t *codes, const cpb_exec *exec) {
-  training t = {.sketch = sketch, .y = y, .codes = codes};
+bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, int rounds, uint8_t *codes, const cpb_exec *exec) {
+  training t = {.sketch = sketch, .y = y, .rounds = rounds, .codes = codes};
   cpb_exec_run(exec, sketch->book_count, train_book, &t);
   return !atomic_load(&t.out_of_memory);
 }

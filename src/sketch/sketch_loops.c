@@ -33,6 +33,11 @@ LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) {
   vec_i32 less = x < y;
   return (x & less) | (y & ~less);
 }
+LANE_INLINE int32_t vec_least_lane(vec_i32 x) {
+  int32_t least = x[0];
+  for (size_t k = 1; k < VEC_F32; k++) least = x[k] < least ? x[k] : least;
+  return least;
+}
 #include "sketch/nearest_loop.inc"
 
 static unsigned sum_of(const cpb_byte_scan *s, const uint8_t *codes, const uint8_t *tables, size_t row) {

@@ -27,10 +27,13 @@ enum {
   NUMBERS = 2,
   FEW_BYTES = 24,  /* up to which a code without numbers is tried */
   TURNED_MOST = 256, /* directions that are turned: the time is cubic .. */
-  TURNED_ROWS = 4032, TURNED_ROUNDS = 8, /* .. so fewer rows are used */
+  TURNED_ROWS = 4032, TURNED_ROUNDS = 8, FEW_ROUNDS = 4, /* .. so fewer rows are used, and rounds of k-means */
+  ROUNDS = 16,
   ELEMENTS_MOST = 1 << 24, /* of the sample; of longer rows fewer are used */
 };
 static const double QUANTILE = 0.999, MARGIN = 1.15;
+/* What the rounding of projections adds to bounds, at most, as a part of |z|. */
+static const double ROUNDING = 0.05;
 
 CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1)
 
@@ -203,7 +206,7 @@ static bool plan_turned(training *t, plan *p, size_t bytes) {
   for (size_t k = 0; k < n && ready; k++) cpb_matrix_row(&rotation, k)[k] = 1;
   for (int round = 0; round < TURNED_ROUNDS && ready; round++) {
     cpb_matrix_product(&y, false, &rotation, &turned, t->exec);
-    ready = cpb_books_train(sketch, &turned, t->codes, t->exec);
+    ready = cpb_books_train(sketch, &turned, FEW_ROUNDS, t->codes, t->exec);
     if (!ready) break;
     take_centres(t, p, sketch, &v);
     cpb_matrix_product(&y, true, &v, &rotation, t->exec);
@@ -238,27 +241,29 @@ static double quantile(const double *sorted, size_t count, double share) {
 }
 
 /* Tables that reach a little beyond the factors and the errors of the sample. */
-static void span_tables(cpb_sketch_options *o, double *f, double *e, size_t rows) {
+static void span_tables(cpb_sketch_options *o, double *f, double *e, size_t rows, double longest) {
   qsort(f, rows, sizeof *f, ascending);
   qsort(e, rows, sizeof *e, ascending);
   double low = quantile(f, rows, 1 - QUANTILE), high = quantile(f, rows, QUANTILE);
   o->f_low = low / MARGIN;
   o->f_step = (high * MARGIN - o->f_low) / 255;
-  double most = fmax(1.5 * e[rows - 1], 1e-12), least = quantile(e, rows, 0.01) / 1.5;
+  double most = fmax(fmax(1.5 * e[rows - 1], ROUNDING * longest), 1e-12), least = quantile(e, rows, 0.01) / 1.5;
   o->e_low = fmax(least, most * 1e-6);
   o->e_ratio = cpb_pow(2 * most / o->e_low, 1 / 254.0);
 }
 
 /* f and e of the rows of y with these codes. */
 static void fit_numbers(training *t, const plan *p, cpb_sketch *sketch, double *f, double *e, double *v) {
+  double longest = 0;
   for (size_t i = 0; i < t->rows; i++) {
+    longest = fmax(longest, sqrt(t->size2[i]));
     const double *y = cpb_matrix_row(&p->y, i);
     double v2 = cpb_code_values(sketch, t->codes + i * p->bytes, v), along = 0;
     for (size_t k = 0; k < p->directions.rows; k++) along += y[k] * v[k];
     f[i] = v2 > 0 && along > 0 ? along / v2 : 0;
     e[i] = sqrt(fmax(t->size2[i] - f[i] * along, 0));
   }
-  span_tables(&sketch->options, f, e, t->rows);
+  span_tables(&sketch->options, f, e, t->rows, longest);
 }
 
 /* ---- the sketch of a plan ---- */
@@ -270,7 +275,7 @@ static cpb_status fill(training *t, const plan *p, cpb_sketch *sketch) {
   for (size_t i = 0; i < p->directions.rows; i++)
     memcpy(sketch->normals + i * (t->d + 1), cpb_matrix_row(&p->directions, i), t->d * sizeof(double));
   cpb_sketch_pack(sketch, 0, p->directions.rows);
-  bool ready = !memory.failed && cpb_books_train(sketch, &p->y, t->codes, t->exec);
+  bool ready = !memory.failed && cpb_books_train(sketch, &p->y, ROUNDS, t->codes, t->exec);
   if (ready) fit_numbers(t, p, sketch, f, e, v);
   cpb_memory_free(&memory);
   return ready ? CPB_OK : no_memory(t);
@@ -352,8 +357,11 @@ static cpb_status try_forms(training *t, cpb_sketch **best) {
     if (is_possible(t, forms[i])) status = try_form(t, forms[i], NUMBERS, best);
     if (status == CPB_OK) status = cpb_exec_tell(t->exec, 0.2 + 0.6 * (double)(i + 1) / FORMS, t->error);
   }
-  bool plain = status == CPB_OK && t->queries > 0 && t->bytes <= FEW_BYTES && !t->o->certain && t->o->bytes != 0;
-  return plain ? try_form(t, (*best)->options.form, 0, best) : status;
+  bool few = t->queries > 0 && t->bytes <= FEW_BYTES && !t->o->certain && t->o->bytes != 0;
+  cpb_sketch_form so_far = status == CPB_OK ? (*best)->options.form : CPB_FORM_CHOSEN;
+  if (few && status == CPB_OK && so_far != CPB_FORM_COLUMNS && is_possible(t, CPB_FORM_COLUMNS))
+    status = try_form(t, CPB_FORM_COLUMNS, 0, best);
+  return few && status == CPB_OK ? try_form(t, so_far, 0, best) : status;
 }
 
 /* ---- what estimates count of the bound, and how far they err ---- */

@@ -67,7 +67,7 @@ timeout 0 wrap points.csv points.csv -o m.csv --engine-command x
 sample 100000000000 abid points.csv
 sample 100000000000 sketch train points.csv -o m.json
 bits 12 sketch train points.csv -o m.json
-tolerance 1 sketch train points.csv -o m.json
+bytes 2 sketch train points.csv -o m.json
 LIST
 rm -f points.index
 # A named pipe that nobody reads: what cannot be written to it is refused before it is opened.
