@@ -430,6 +430,8 @@ static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *err
   if ((unsigned)o->form >= CPB_SKETCH_FORMS) return cpb_fail_choice(error, "form", (int)o->form);
   if (o->bytes != 0 && (o->bytes < NUMBERS + 1 || o->bytes > 8192))
     return cpb_fail_count(error, "bytes", o->bytes, "bytes must be in %d .. 8192", NUMBERS + 1);
+  if (o->form == CPB_FORM_SIGNS && x.cols < 8)
+    return cpb_fail_count(error, "form", x.cols, "signs need at least 8 columns");
   cpb_status status = cpb_sketch_check_shape(x.cols, o->bytes != 0 ? 8 : o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)

@@ -57,7 +57,7 @@ capball fit points.csv --center none -o moved.json -q
 capball embed -m moved.json points.csv -o moved.npy -q
 touch -d '2 seconds ago' -- *
 touch -d '1 second ago' stamp
-refuses "no second word" 2 'sketch has several commands, name one of them: train, encode, search' capball sketch
+refuses "no second word" 2 'sketch has several commands, name one of them: train, encode, search, curve' capball sketch
 refuses "another second word" 2 'sketch has no command "tarin", name one of these' capball sketch tarin points.csv
 refuses "bits that are no bytes" 2 '--bits must be a multiple of 8, got 12' capball sketch train points.csv -o x.json --bits 12
 refuses "bits and bytes" 2 '--bits and --bytes exclude each other' capball sketch train points.csv -o x.json --bits 64 --bytes 8

@@ -374,6 +374,8 @@ static void edges(void **state) {
   training.s = -1;
   refused(same, training, "scale s must be > 0 and finite, got -1");
   training.s = 1;
+  training.form = CPB_FORM_SIGNS;
+  refused(same, training, "signs need at least 8 columns, got 1");
   training.form = (cpb_sketch_form)9;
   assert_int_equal(cpb_sketch_train(same, &training, &sketch, NULL, NULL, &error), CPB_EINVAL);
 }
