@@ -119,6 +119,20 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
 
 static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
 static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
+int face_metric(PyObject *value, cpb_metric *metric) {
+  int choice = (int)*metric;
+  if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
+  *metric = (cpb_metric)choice;
+  return 0;
+}
+
+int face_goal(PyObject *value, cpb_goal *goal) {
+  int choice = (int)*goal;
+  if (face_choice(value, "goal", goal_name, CPB_GOALS, &choice) < 0) return -1;
+  *goal = (cpb_goal)choice;
+  return 0;
+}
+
 static const char *form_name(int form) { return cpb_sketch_form_name((cpb_sketch_form)form); }
 
 int face_sketch_training(PyObject **values, cpb_sketch_training *training) {

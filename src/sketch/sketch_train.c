@@ -31,7 +31,7 @@ enum {
   ROUNDS = 16,
   ELEMENTS_MOST = 1 << 24, /* of the sample; of longer rows fewer are used */
 };
-static const double QUANTILE = 0.999, MARGIN = 1.15;
+static const double QUANTILE = 0.999, MARGIN = 1.15, FACTORS_LEFT = 0.005;
 /* What the rounding of projections adds to bounds, at most, as a part of |z|. */
 static const double ROUNDING = 0.05;
 
@@ -244,9 +244,9 @@ static double quantile(const double *sorted, size_t count, double share) {
 static void span_tables(cpb_sketch_options *o, double *f, double *e, size_t rows, double longest) {
   qsort(f, rows, sizeof *f, ascending);
   qsort(e, rows, sizeof *e, ascending);
-  double low = quantile(f, rows, 1 - QUANTILE), high = quantile(f, rows, QUANTILE);
-  o->f_low = low / MARGIN;
-  o->f_step = (high * MARGIN - o->f_low) / 255;
+  double low = quantile(f, rows, FACTORS_LEFT), high = quantile(f, rows, 1 - FACTORS_LEFT), beyond = (high - low) / 8;
+  o->f_low = fmax(low - beyond, 0);
+  o->f_step = (high + beyond - o->f_low) / 255;
   double most = fmax(fmax(1.5 * e[rows - 1], ROUNDING * longest), 1e-12), least = quantile(e, rows, 0.01) / 1.5;
   o->e_low = fmax(least, most * 1e-6);
   o->e_ratio = cpb_pow(2 * most / o->e_low, 1 / 254.0);
