@@ -214,11 +214,12 @@ static int check_bound(const cli_job *job) {
 static int check_sketch(const search *s) {
   const cli_options *o = &s->job->options;
   if (o->bound.given && s->of.kind == CPB_SKETCH_JOINED && s->of.numbers == 0)
-    return cli_fail(s->job, "--bound needs bounds in the codes, and those of %s have none: train it with --certain",
+    return cli_fail(s->job,
+                    "--bound needs bounds in the codes, and those of %s have none: train it with --certain",
                     o->sketch);
   if (o->bound.given && s->of.kind < CPB_SKETCH_PRINCIPAL)
-    return cli_fail(s->job, "--bound needs estimates, and %s is %s: train another sketch",
-                    o->sketch, cpb_sketch_kind_name(s->of.kind));
+    return cli_fail(s->job, "--bound needs estimates, and %s is %s: train another sketch", o->sketch,
+                    cpb_sketch_kind_name(s->of.kind));
   if (o->by_bits && (s->of.kind == CPB_SKETCH_JOINED || s->of.bits_per != 1))
     return cli_fail(s->job, "--by-bits needs one bit per direction, and %s is %s", o->sketch,
                     s->of.kind == CPB_SKETCH_JOINED ? "joined" : "of several");

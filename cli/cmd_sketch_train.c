@@ -54,18 +54,19 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_f
   if (report->bad_rows > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)report->bad_rows);
   const double *recall = o.recall;
   cli_say(job, "%zu bytes per row: %zu of %zu directions (%s), %zu of numbers; s = %.6g, %zu of %llu row%s",
-          o.code_bytes, o.bits / 8, o.directions, cpb_sketch_form_name(o.form), o.numbers, o.s, report->sample,
-          (unsigned long long)report->rows, cli_s(report->rows));
+          o.code_bytes, o.bits / 8, o.directions, cpb_sketch_form_name(o.form), o.numbers, o.s,
+          report->sample, (unsigned long long)report->rows, cli_s(report->rows));
   if (recall[0] >= 0)
-    cli_say(job, "held-out rows: of the 10 nearest, %.1f %% are among the 10 best estimates, %.1f %% among 100",
+    cli_say(job,
+            "held-out rows: of the 10 nearest, %.1f %% are among the 10 best estimates, %.1f %% among 100",
             100 * recall[0], 100 * recall[1]);
   if (!job->options.json) return CLI_OK;
-  cpb_text *facts = cli_json("{s:s, s:I, s:I, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "sketch",
-                             job->options.output, "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant",
-                             cpb_sketch_kind_name(o.kind), "form", cpb_sketch_form_name(o.form), "scale", o.s, "rows",
-                             (uint64_t)report->rows, "sample", (uint64_t)report->sample, "skipped",
-                             (uint64_t)report->bad_rows, "directions", (uint64_t)o.directions, "numbers",
-                             (uint64_t)o.numbers, "code_bytes", (uint64_t)o.code_bytes);
+  cpb_text *facts =
+      cli_json("{s:s, s:I, s:I, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "sketch", job->options.output,
+               "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant", cpb_sketch_kind_name(o.kind),
+               "form", cpb_sketch_form_name(o.form), "scale", o.s, "rows", (uint64_t)report->rows, "sample",
+               (uint64_t)report->sample, "skipped", (uint64_t)report->bad_rows, "directions",
+               (uint64_t)o.directions, "numbers", (uint64_t)o.numbers, "code_bytes", (uint64_t)o.code_bytes);
   if (recall[0] >= 0) facts = cpb_json_set(facts, "recall", cli_json("[f, f]", recall[0], recall[1]));
   return cli_print_json(job, facts);
 }
@@ -109,38 +110,44 @@ static const char *form_name(size_t i) {
 static CLI_OPTION(bytes, "bytes", 0, CLI_COUNT, "N", bytes, "bytes of a code, all counted; instead of bits",
                   .range = "in [3,8192]");
 static CLI_OPTION(bits, "bits", 'b', CLI_COUNT, "N", bits,
-                  "bits of a code, a multiple of 8, without the two bytes of its numbers", .range = "in [8,65536]",
-                  .fallback = "256");
+                  "bits of a code, a multiple of 8, without the two bytes of its numbers",
+                  .range = "in [8,65536]", .fallback = "256");
 static CLI_OPTION(map_option, "map", 'm', CLI_PATH, "MAP.json", map,
                   "use centre and scale of a map written by `capball fit`");
 static CLI_OPTION(scale, "scale", 's', CLI_NUMBER, "S", scale,
                   "the scale s > 0, in the unit of the data; instead of a goal", .range = "> 0");
 static CLI_OPTION(form, "form", 0, CLI_CHOICE, "FORM", form,
-                  "what bytes are of: chosen by held-out rows (default), principal directions, neighbouring columns, signs of "
+                  "what bytes are of: chosen by held-out rows (default), principal directions, neighbouring "
+                  "columns, signs of "
                   "rotated directions, or turned principal directions",
                   .names = form_name, .fallback = "chosen");
-static CLI_OPTION(certain, "certain", 0, CLI_FLAG, NULL, certain,
-                  "keep a bound of the error in every code, which --bound of search needs, however few bytes there are");
+static CLI_OPTION(
+    certain, "certain", 0, CLI_FLAG, NULL, certain,
+    "keep a bound of the error in every code, which --bound of search needs, however few bytes there are");
 static CLI_OPTION(sample, "sample", 0, CLI_COUNT, "N", sample, "rows of the sample used for training",
                   .fallback = "16384");
 
 CLI_OPTIONS(options, &cli_opt_output, &bytes, &bits, &map_option, &scale, &cli_opt_goal, &cli_opt_target,
-            &cli_opt_goal_neighbours, &form, &certain, &sample, &cli_opt_seed, &cli_opt_skip_bad, CLI_OPT_TABLE,
-            &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
+            &cli_opt_goal_neighbours, &form, &certain, &sample, &cli_opt_seed, &cli_opt_skip_bad,
+            CLI_OPT_TABLE, &cli_opt_json, &cli_opt_quiet, &cli_opt_threads, &cli_opt_help);
 
 const cli_command cli_verb_sketch_train = {
     .verb = "sketch train",
     .operands = "DATA -o SKETCH.json",
     .summary = "learn short codes that estimate distances",
-    .formula = "x ~ x' = m + s f G^T v,  |x-q|^2 ~ |x'-q|^2 + gamma s^2 e^2,  |x-x'| <= s e                       T14",
-    .text =
-        "Rows are projected on directions G, and every byte of a code names the nearest of 256 centres v of a few of them: as "
-        "many as carry its share of the information, log2(variance / theta) / 2 bits each. A factor f and a bound e of the error "
-        "are two bytes more. Of several forms of such codes that one is kept with which held-out rows of the sample find most of "
-        "their neighbours; how many they find is printed, and stored.\n"
-        "Training uses a sample (--sample) chosen by a hash of the row numbers, so that data of any size can be used. The centre is "
-        "the mean and s twice the mean norm about it, unless --map, --scale or --goal is given.\n"
-        "The same data and seed give the same bits for any --threads.",
+    .formula = "x ~ x' = m + s f G^T v,  |x-q|^2 ~ |x'-q|^2 + gamma s^2 e^2,  |x-x'| <= s e                  "
+               "     T14",
+    .text = "Rows are projected on directions G, and every byte of a code names the nearest of 256 centres v "
+            "of a few of them: as "
+            "many as carry its share of the information, log2(variance / theta) / 2 bits each. A factor f "
+            "and a bound e of the error "
+            "are two bytes more. Of several forms of such codes that one is kept with which held-out rows of "
+            "the sample find most of "
+            "their neighbours; how many they find is printed, and stored.\n"
+            "Training uses a sample (--sample) chosen by a hash of the row numbers, so that data of any size "
+            "can be used. The centre is "
+            "the mean and s twice the mean norm about it, unless --map, --scale or --goal is given.\n"
+            "The same data and seed give the same bits for any --threads.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64",
     .least = 1,

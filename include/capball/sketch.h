@@ -52,12 +52,6 @@ typedef enum cpb_sketch_rotation {
   CPB_ROTATION_TURNED = 3,
 } cpb_sketch_rotation;
 
-/** How dependent bits of earlier releases are: mean and maximum of |O_ij/n - 1/2|, O_ij the number of rows on which bits i < j agree. */
-typedef struct cpb_sketch_point {
-  uint64_t steps;
-  double mean, worst;
-} cpb_sketch_point;
-
 /** The definition of a sketch. Start from cpb_sketch_options_init. */
 typedef struct cpb_sketch_options {
   size_t size; /* sizeof(cpb_sketch_options) */
@@ -68,23 +62,23 @@ typedef struct cpb_sketch_options {
   const double *center;  /* m: d coordinates, NULL = 0 */
   const double *normals; /* rows of d+1, of length 1: bits; principal: bits/bits_per; joined: directions */
   uint64_t seed;         /* of the training; informational */
-  size_t curve_count;
-  const cpb_sketch_point *curve; /* of the training; NULL if curve_count = 0 */
-  size_t bits_per;               /* principal: 1, 2 or 4 bits per normal; else 1 */
-  cpb_dtype factors;             /* principal: of the numbers of a row, f16 (the default) or f32 */
-  cpb_sketch_rotation rotation;  /* principal: informational */
-  double spread;     /* 99.9 % of errors were below this fraction of their bound; 1: unknown */
-  size_t code_bytes; /* of a row: bits/8 and its numbers; set by describe */
+  size_t bits_per;       /* principal: 1, 2 or 4 bits per normal; else 1 */
+  cpb_dtype factors;     /* principal: of the numbers of a row, f16 (the default) or f32 */
+  cpb_sketch_rotation rotation; /* principal: informational */
+  double spread;                /* 99.9 % of errors were below this fraction of their bound; 1: unknown */
+  size_t code_bytes;            /* of a row: bits/8 and its numbers; set by describe */
   cpb_sketch_form form;
-  size_t directions;     /* joined: number of normals */
-  const uint32_t *books; /* joined: bits/8 pairs: the first direction of a byte, and how many it has. Several bytes can follow
+  size_t directions; /* joined: number of normals */
+  const uint32_t *
+      books; /* joined: bits/8 pairs: the first direction of a byte, and how many it has. Several bytes can follow
                             one another for one direction: each is of what the earlier ones leave */
   const float *centres;  /* joined: of each byte 256 numbers for each of its directions, in units of s */
   size_t numbers;        /* joined: bytes behind the code: 2, or 0 */
   double f_low, f_step;  /* joined: factor i is f_low + i f_step, rounded to f32 */
   double e_low, e_ratio; /* joined: bound i of the error is e_low e_ratio^i; of 255 inf */
   double gamma;          /* joined: estimates count this part of the squared bound */
-  double recall[2];      /* joined: of the 10 nearest among 10 and among 100 estimates, on held-out rows; NaN: unknown */
+  double recall
+      [2]; /* joined: of the 10 nearest among 10 and among 100 estimates, on held-out rows; NaN: unknown */
 } cpb_sketch_options;
 CPB_API void cpb_sketch_options_init(cpb_sketch_options *options, size_t size);
 
@@ -103,7 +97,7 @@ typedef struct cpb_sketch_training {
   const double *center; /* d coordinates, NULL = 0 */
   uint64_t seed;
   cpb_sketch_form form; /* default CPB_FORM_CHOSEN */
-  bool certain;         /* keep a bound of the error even where a byte more of code finds more; default false */
+  bool certain; /* keep a bound of the error even where a byte more of code finds more; default false */
 } cpb_sketch_training;
 CPB_API void cpb_sketch_training_init(cpb_sketch_training *training, size_t size);
 

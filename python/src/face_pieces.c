@@ -301,29 +301,29 @@ static PyMethodDef covariance_methods[] = {PIECE_VERBS,
                                            {NULL, NULL, 0, NULL}};
 
 static piece_kind ball_rounds = {{.name = "BallRounds",
-                            .doc = "the smallest ball around rows in pieces, by rounds",
-                            .make = ball_rounds_new,
-                            .free_held = ball_free,
-                            .methods = round_methods},
-                           ball_update,
-                           ball_merge,
-                           ball_restart,
-                           ball_solve,
-                           ball_serialize,
-                           ball_deserialize,
-                           ball_model};
+                                  .doc = "the smallest ball around rows in pieces, by rounds",
+                                  .make = ball_rounds_new,
+                                  .free_held = ball_free,
+                                  .methods = round_methods},
+                                 ball_update,
+                                 ball_merge,
+                                 ball_restart,
+                                 ball_solve,
+                                 ball_serialize,
+                                 ball_deserialize,
+                                 ball_model};
 static piece_kind svdd_rounds = {{.name = "SvddRounds",
-                            .doc = "SVDD of rows in pieces, by rounds",
-                            .make = svdd_rounds_new,
-                            .free_held = svdd_free,
-                            .methods = round_methods},
-                           svdd_update,
-                           svdd_merge,
-                           svdd_restart,
-                           svdd_solve,
-                           svdd_serialize,
-                           svdd_deserialize,
-                           svdd_model};
+                                  .doc = "SVDD of rows in pieces, by rounds",
+                                  .make = svdd_rounds_new,
+                                  .free_held = svdd_free,
+                                  .methods = round_methods},
+                                 svdd_update,
+                                 svdd_merge,
+                                 svdd_restart,
+                                 svdd_solve,
+                                 svdd_serialize,
+                                 svdd_deserialize,
+                                 svdd_model};
 static piece_kind covariances = {.face = {.name = "Covariance",
                                           .doc = "mean and covariance of rows in pieces",
                                           .make = covariance_new,
@@ -373,8 +373,9 @@ static PyObject *map_text(FACE_CALL) {
 }
 
 static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_sketch_training(v + 7, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 || face_double(v[2], "s", &o->s) < 0 ||
-      face_goal(v[3], &o->goal) < 0 || face_uint64(v[4], "seed", &t->seed) < 0)
+  if (face_sketch_training(v + 7, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_double(v[2], "s", &o->s) < 0 || face_goal(v[3], &o->goal) < 0 ||
+      face_uint64(v[4], "seed", &t->seed) < 0)
     return -1;
   if (v[5] != NULL && (o->map = face_map_of(v[5], "map")) == NULL) return -1;
   o->training = t;
@@ -519,7 +520,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_pieces(PyObject *module) {
-  bool added = face_add_kind(module, &ball_rounds.face) == 0 && face_add_kind(module, &svdd_rounds.face) == 0 &&
-               face_add_kind(module, &covariances.face) == 0;
+  bool added = face_add_kind(module, &ball_rounds.face) == 0 &&
+               face_add_kind(module, &svdd_rounds.face) == 0 && face_add_kind(module, &covariances.face) == 0;
   return added ? PyModule_AddFunctions(module, functions) : -1;
 }

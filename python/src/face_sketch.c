@@ -25,9 +25,9 @@ static PyObject *wrap(PyTypeObject *type, void *sketch) {
 
 /* v: x, bits, s, goal, seed, sample, map, threads, progress, bytes, form, certain */
 static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  if (face_sketch_training(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 || face_double(v[2], "s", &o->s) < 0 ||
-      face_goal(v[3], &o->goal) < 0 || face_uint64(v[4], "seed", &t->seed) < 0 ||
-      face_size(v[5], "sample", &o->sample) < 0)
+  if (face_sketch_training(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_double(v[2], "s", &o->s) < 0 || face_goal(v[3], &o->goal) < 0 ||
+      face_uint64(v[4], "seed", &t->seed) < 0 || face_size(v[5], "sample", &o->sample) < 0)
     return -1;
   if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
   o->training = t;
@@ -128,24 +128,28 @@ static PyObject *get_fact(PyObject *self, void *which) {
   case 'r':
     if (!(o.recall[0] >= 0)) Py_RETURN_NONE;
     return Py_BuildValue("(dd)", o.recall[0], o.recall[1]);
-  case 'e': return PyBool_FromLong(o.kind == CPB_SKETCH_PRINCIPAL || (o.kind == CPB_SKETCH_JOINED && o.numbers > 0));
+  case 'e':
+    return PyBool_FromLong(o.kind == CPB_SKETCH_PRINCIPAL || (o.kind == CPB_SKETCH_JOINED && o.numbers > 0));
   default:
-    return face_matrix(o.normals, CPB_F64, o.kind == CPB_SKETCH_JOINED ? o.directions : o.bits / o.bits_per, o.d + 1);
+    return face_matrix(o.normals, CPB_F64, o.kind == CPB_SKETCH_JOINED ? o.directions : o.bits / o.bits_per,
+                       o.d + 1);
   }
 }
 
-static PyGetSetDef sketch_getset[] = {{"d", get_fact, NULL, "columns of the data", "d"},
-                                      {"bits", get_fact, NULL, "bits of a code", "b"},
-                                      {"s", get_fact, NULL, "the scale", "s"},
-                                      {"kind", get_fact, NULL, "the kind of a code", "k"},
-                                      {"form", get_fact, NULL, "what bytes of a joined code are of, or None", "f"},
-                                      {"recall", get_fact, NULL, "of the 10 nearest of held-out rows among 10 and among 100 estimates, or None", "r"},
-                                      {"has_bounds", get_fact, NULL, "whether codes have bounds of their errors", "e"},
-                                      {"center", get_fact, NULL, "m, or None for 0", "c"},
-                                      {"bits_per", get_fact, NULL, "bits per direction of a principal sketch", "p"},
-                                      {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
-                                      {"normals", get_fact, NULL, "directions, rows of d+1", "n"},
-                                      {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef sketch_getset[] = {
+    {"d", get_fact, NULL, "columns of the data", "d"},
+    {"bits", get_fact, NULL, "bits of a code", "b"},
+    {"s", get_fact, NULL, "the scale", "s"},
+    {"kind", get_fact, NULL, "the kind of a code", "k"},
+    {"form", get_fact, NULL, "what bytes of a joined code are of, or None", "f"},
+    {"recall", get_fact, NULL, "of the 10 nearest of held-out rows among 10 and among 100 estimates, or None",
+     "r"},
+    {"has_bounds", get_fact, NULL, "whether codes have bounds of their errors", "e"},
+    {"center", get_fact, NULL, "m, or None for 0", "c"},
+    {"bits_per", get_fact, NULL, "bits per direction of a principal sketch", "p"},
+    {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
+    {"normals", get_fact, NULL, "directions, rows of d+1", "n"},
+    {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMethodDef sketch_methods[] = {FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
                                        FACE_METHOD("encode", sketch_encode, "codes of rows, code_bytes each"),

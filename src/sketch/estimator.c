@@ -38,7 +38,6 @@ struct cpb_estimator {
 typedef struct query_tables {
   double *along; /* n: G w */
   double size2;  /* |w|^2 */
-  double beside; /* |w|^2 - |G w|^2 >= 0, outside of the directions */
   bool far;      /* so far away that estimates say nothing: all rows are at the distance |w| */
   double *least; /* bytes: the least value of each table */
   uint8_t *tables;
@@ -67,7 +66,8 @@ static float *factor_at(const cpb_estimator *e, size_t row) {
 static const double SCAN_ERROR = 0x1p-20;
 
 /* False if the factors are not those of a row. v: n numbers of scratch space */
-static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code, double *v) {
+static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code,
+                      double *v) {
   cpb_row_factors factors = cpb_factors_get(form, code + e->bytes);
   for (size_t j = 0; j < e->bytes; j++) *byte_at(e, row, j) = code[j];
   e->v2[row] = cpb_code_values(e->sketch, code, v);
@@ -79,8 +79,8 @@ static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row,
   factor_at(e, row)[0] = (float)(factors.size2 * (1 - SCAN_ERROR));
   factor_at(e, row)[CPB_SCAN_ROWS] = (float)(2 * factors.f);
   e->error[row] = (float)factors.e;
-  return factors.size2 >= 0 && factors.size2 <= (form->joined != NULL ? 0x1p100 : 0x1p60) && factors.f >= 0 && factors.f <= 0x1p60 &&
-         factors.e >= 0;
+  return factors.size2 >= 0 && factors.size2 <= (form->joined != NULL ? 0x1p100 : 0x1p60) && factors.f >= 0 &&
+         factors.f <= 0x1p60 && factors.e >= 0;
 }
 
 static cpb_status take_codes(cpb_estimator *e, cpb_view codes, cpb_error *error) {
@@ -110,7 +110,8 @@ static bool allocate(cpb_estimator *e) {
 static cpb_status check_codes(const cpb_sketch *sketch, cpb_view codes, cpb_error *error) {
   if (sketch == NULL) return cpb_fail_missing(error, "sketch");
   if (!cpb_estimates(sketch))
-    return cpb_fail(error, CPB_WHY_DOMAIN, "sketch", "estimates need a joined or principal sketch, and this one is %s",
+    return cpb_fail(error, CPB_WHY_DOMAIN, "sketch",
+                    "estimates need a joined or principal sketch, and this one is %s",
                     cpb_sketch_kind_name(sketch->options.kind));
   if (codes.dtype != CPB_U8)
     return cpb_fail(error, CPB_WHY_DTYPE_IN, "codes", "codes must be u8, got %s",
@@ -164,11 +165,11 @@ typedef struct search {
 static const double FAR = 1e15;
 
 /* What the values of a byte add to <v, G w>; gives the least and the largest. */
-static void fill_values(const cpb_book *book, const double *along, float *values, double *least, double *most) {
+static void fill_values(const cpb_book *book, const double *along, float *values, double *least,
+                        double *most) {
   double sums[256] = {0};
   for (size_t k = 0; k < book->count; k++)
-    for (size_t i = 0; i < 256; i++)
-      sums[i] += along[book->first + k] * (double)book->centres[256 * k + i];
+    for (size_t i = 0; i < 256; i++) sums[i] += along[book->first + k] * (double)book->centres[256 * k + i];
   *least = INFINITY;
   *most = -INFINITY;
   for (size_t i = 0; i < 256; i++) {
@@ -191,19 +192,19 @@ static double round_values(const float *values, double least, double step, doubl
   return worst;
 }
 
-static void fill_tables(const cpb_estimator *e, query_tables *a, double *least) {
+static void fill_tables(const cpb_estimator *e, query_tables *a) {
   double widest = 0, start = 0, off = 0, sizes = 0;
   for (size_t j = 0; j < e->bytes; j++) {
     double largest;
-    fill_values(&e->sketch->books[j], a->along, a->values + 256 * j, &least[j], &largest);
-    widest = fmax(widest, largest - least[j]);
-    sizes += fmax(fabs(least[j]), fabs(largest));
+    fill_values(&e->sketch->books[j], a->along, a->values + 256 * j, &a->least[j], &largest);
+    widest = fmax(widest, largest - a->least[j]);
+    sizes += fmax(fabs(a->least[j]), fabs(largest));
   }
   double most = floor(fmin(255, 65535 / (double)e->bytes));
   double step = widest > 0 ? widest / most : 1;
   for (size_t j = 0; j < e->bytes; j++) {
-    start += least[j];
-    off += round_values(a->values + 256 * j, least[j], step, most, a->tables + 256 * j);
+    start += a->least[j];
+    off += round_values(a->values + 256 * j, a->least[j], step, most, a->tables + 256 * j);
   }
   a->scale = (float)step;
   a->start = (float)start;
@@ -239,9 +240,7 @@ static void project_queries(void *arg, size_t block, size_t first, size_t count)
 
 static void finish_query(void *arg, size_t query) {
   const search *s = arg;
-  query_tables *asked = &s->asked[query];
-  asked->beside = fmax(asked->size2 - cpb_loops_here()->dot(asked->along, asked->along, s->e->n), 0);
-  fill_tables(s->e, asked, asked->least);
+  fill_tables(s->e, &s->asked[query]);
 }
 
 static void asked_new(query_tables *a, const cpb_estimator *e, cpb_memory *memory) {
@@ -307,9 +306,9 @@ static float found(void *context, size_t query, size_t block, uint64_t below, co
 
 static cpb_byte_scan scan_of(const cpb_estimator *e, size_t block, size_t blocks) {
   return (cpb_byte_scan){.blocks = blocks,
-                           .bytes = e->bytes,
-                           .codes = e->codes + block * e->bytes * CPB_SCAN_ROWS,
-                           .factors = e->factors + block * 2 * CPB_SCAN_ROWS};
+                         .bytes = e->bytes,
+                         .codes = e->codes + block * e->bytes * CPB_SCAN_ROWS,
+                         .factors = e->factors + block * 2 * CPB_SCAN_ROWS};
 }
 
 /* doubt: added to products, so that estimates are lower bounds */
@@ -423,13 +422,6 @@ static double along_of(const cpb_estimator *e, const query_tables *asked, size_t
   return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-/* The estimate a of |z-w|^2 differs from it by at most 2 e sqrt(|z-w|^2 + r), r = |w|^2 - |Gw|^2; of that errors take
- * the given share. Solved for |z-w|. */
-static double likely_low(double estimate, double e, double beside, double share) {
-  double part = share * e, reach = sqrt(fmax(part * part + estimate + beside, 0)) - part;
-  return sqrt(fmax((reach > 0 ? reach * reach : 0) - beside, 0));
-}
-
 /* From <v, G w>, of which `doubt` may be wrong. share: 1 for the certain bound, else the part of the error bound that errors
  * are likely to take. */
 static knowledge known_of(const cpb_estimator *e, const query_tables *asked, size_t row, double along,
@@ -443,10 +435,7 @@ static knowledge known_of(const cpb_estimator *e, const query_tables *asked, siz
   double apart2 = x2 + asked->size2 - 2 * f * along; /* of the approximation */
   known.low = sqrt(fmax(apart2 - slack, 0)) * (1 - loose) - error;
   known.high = sqrt(fmax(apart2 + slack, 0)) * (1 + loose) + error;
-  if (share < 1 && e->sketch->options.kind == CPB_SKETCH_JOINED)
-    known.low = fmax(known.low, sqrt(fmax(known.estimate - 2 * f * doubt, 0)) - share * error);
-  else if (share < 1)
-    known.low = fmax(known.low, likely_low(known.estimate - 2 * f * doubt, error, asked->beside, share));
+  if (share < 1) known.low = fmax(known.low, sqrt(fmax(known.estimate - 2 * f * doubt, 0)) - share * error);
   known.low = fmax(known.low - 0x1p-45 * (sqrt(asked->size2) + sqrt(x2) + error), 0);
   return known;
 }

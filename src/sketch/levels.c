@@ -344,19 +344,15 @@ static void scale_row(block *b, size_t i) {
   for (size_t k = 0; k < b->e->n; k++) c[k] = near ? c[k] * (float)ratio : 0;
 }
 
-/* v of a row: what the first `bytes` of its code say. */
-static void sum_centres(const cpb_sketch *sketch, const uint8_t *code, size_t bytes, double *v) {
-  memset(v, 0, cpb_sketch_directions(&sketch->options) * sizeof *v);
-  for (size_t j = 0; j < bytes; j++) {
+double cpb_code_values(const cpb_sketch *sketch, const uint8_t *code, double *v) {
+  size_t n = cpb_sketch_directions(&sketch->options);
+  double v2 = 0;
+  memset(v, 0, n * sizeof *v);
+  for (size_t j = 0; j < sketch->book_count; j++) {
     const cpb_book *book = &sketch->books[j];
     for (size_t k = 0; k < book->count; k++) v[book->first + k] += (double)book->centres[256 * k + code[j]];
   }
-}
-
-double cpb_code_values(const cpb_sketch *sketch, const uint8_t *code, double *v) {
-  double v2 = 0;
-  sum_centres(sketch, code, sketch->book_count, v);
-  for (size_t k = 0; k < cpb_sketch_directions(&sketch->options); k++) v2 += v[k] * v[k];
+  for (size_t k = 0; k < n; k++) v2 += v[k] * v[k];
   return v2;
 }
 
@@ -504,7 +500,8 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                 .columns = cpb_levels_padded(cpb_sketch_directions(&sketch->options))};
   cpb_status status = cpb_check_view(x, "x", sketch->options.d, error);
   if (status != CPB_OK) return status;
-  double k = (double)(e.n < x.cols ? e.n : x.cols), terms = DEPTH + (e.form.joined ? 7 : 5) + (double)(x.cols / DEPTH);
+  double k = (double)(e.n < x.cols ? e.n : x.cols),
+         terms = DEPTH + (e.form.joined ? 7 : 5) + (double)(x.cols / DEPTH);
   e.doubt = 1.11 * terms * 0x1p-24 * sqrt(k);
   e.ratio = 1 / sketch->sigma;
   e.half = malloc((256 * sketch->book_count + 1) * sizeof *e.half);

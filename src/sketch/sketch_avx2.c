@@ -33,7 +33,9 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 }
 
 #include "sketch/levels_loop.inc"
-LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) { return (vec_i32)_mm256_min_epi32((__m256i)x, (__m256i)y); }
+LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) {
+  return (vec_i32)_mm256_min_epi32((__m256i)x, (__m256i)y);
+}
 LANE_INLINE int32_t vec_least_lane(vec_i32 x) {
   __m128i four = _mm_min_epi32(_mm256_castsi256_si128((__m256i)x), _mm256_extracti128_si256((__m256i)x, 1));
   four = _mm_min_epi32(four, _mm_shuffle_epi32(four, 0x4e));
@@ -57,7 +59,8 @@ LANE_INLINE byte_parts parts_of(vec_u8 code) {
 LANE_INLINE __m256i look_up_four(const uint8_t *table, const byte_parts *p) {
   __m256i value[4];
   for (size_t i = 0; i < 4; i++) {
-    __m256i twice = _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)(table + 16 * i)));
+    __m256i twice =
+        _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)(table + 16 * i)));
     value[i] = _mm256_shuffle_epi8(twice, p->low);
   }
   return _mm256_blendv_epi8(_mm256_blendv_epi8(value[0], value[1], p->bit[0]),

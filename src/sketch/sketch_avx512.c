@@ -22,7 +22,9 @@ LANE_INLINE void lanes_bytes(lanes_f32 x, uint64_t *word) {
 }
 
 #include "sketch/levels_loop.inc"
-LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) { return (vec_i32)_mm512_min_epi32((__m512i)x, (__m512i)y); }
+LANE_INLINE vec_i32 vec_least(vec_i32 x, vec_i32 y) {
+  return (vec_i32)_mm512_min_epi32((__m512i)x, (__m512i)y);
+}
 LANE_INLINE int32_t vec_least_lane(vec_i32 x) { return _mm512_reduce_min_epi32((__m512i)x); }
 #include "sketch/nearest_loop.inc"
 
@@ -38,7 +40,8 @@ typedef struct byte_parts {
 LANE_INLINE byte_parts parts_of(vec_u8 code) {
   __m512i c = (__m512i)code;
   return (byte_parts){(__m512i)(code & 15),
-                      {_mm512_movepi8_mask(_mm512_slli_epi16(c, 3)), _mm512_movepi8_mask(_mm512_slli_epi16(c, 2)),
+                      {_mm512_movepi8_mask(_mm512_slli_epi16(c, 3)),
+                       _mm512_movepi8_mask(_mm512_slli_epi16(c, 2)),
                        _mm512_movepi8_mask(_mm512_slli_epi16(c, 1)), _mm512_movepi8_mask(c)}};
 }
 LANE_INLINE __m512i table_at(const uint8_t *table) {

@@ -46,7 +46,8 @@ size_t cpb_books_join(const double *variance, size_t n, size_t bytes, uint32_t *
     size_t first = j++, stages = rate >= much * share ? (size_t)(rate / share + 0.5) : 1;
     stages = stages > STAGES ? STAGES : stages > bytes - used ? bytes - used : stages;
     bool last = used + 1 == bytes;
-    while (stages == 1 && j < n && (rate = rate_of(variance[j], level)) > 0 && (last || sum + rate / 2 <= share)) {
+    while (stages == 1 && j < n && (rate = rate_of(variance[j], level)) > 0 &&
+           (last || sum + rate / 2 <= share)) {
       sum += rate;
       j++;
     }
@@ -92,13 +93,10 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void put_centre(clustering *c, size_t centre, const float *x) {
-  for (size_t k = 0; k < c->d; k++) c->centres[CENTRES * k + centre] = x[k];
-}
-
 /* Rows of the sample, which is in random order; of one direction quantiles, from which rounds find those of Lloyd and Max. */
 static void first_centres(clustering *c, float *sorted) {
-  for (size_t i = 0; i < CENTRES; i++) put_centre(c, i, c->x + i * c->rows / CENTRES * c->d);
+  for (size_t i = 0; i < CENTRES; i++)
+    for (size_t k = 0; k < c->d; k++) c->centres[CENTRES * k + i] = c->x[i * c->rows / CENTRES * c->d + k];
   if (c->d > 1) return;
   memcpy(sorted, c->x, c->rows * sizeof *sorted);
   qsort(sorted, c->rows, sizeof *sorted, ascending);
@@ -207,7 +205,8 @@ static void train_book(void *arg, size_t j) {
                   .sums = cpb_memory_take(&memory, CENTRES, (d + 1) * sizeof *c.sums)};
   float *sorted = cpb_memory_take(&memory, rows, sizeof *sorted);
   if (memory.failed) atomic_store(&t->out_of_memory, true);
-  for (; !memory.failed && j < t->sketch->book_count && books[j].first == (c.book == NULL ? books[j].first : c.book->first);
+  for (; !memory.failed && j < t->sketch->book_count &&
+         books[j].first == (c.book == NULL ? books[j].first : c.book->first);
        j++) {
     c.book = &books[j];
     c.centres = t->sketch->centres + (c.book->centres - t->sketch->centres);
@@ -216,7 +215,8 @@ static void train_book(void *arg, size_t j) {
   cpb_memory_free(&memory);
 }
 
-bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, int rounds, uint8_t *codes, const cpb_exec *exec) {
+bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, int rounds, uint8_t *codes,
+                     const cpb_exec *exec) {
   training t = {.sketch = sketch, .y = y, .rounds = rounds, .codes = codes};
   cpb_exec_run(exec, sketch->book_count, train_book, &t);
   return !atomic_load(&t.out_of_memory);

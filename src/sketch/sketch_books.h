@@ -17,6 +17,7 @@ void cpb_books_cut(size_t n, size_t bytes, uint32_t *pairs);
 /* The 256 centres of every byte of a joined sketch, by k-means of the rows of y, in so many rounds; those
  * of signs are corners. Fills the centres, and the codes of the rows. The same bits for any number of threads. False if out of
  * memory. */
-bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, int rounds, uint8_t *codes, const cpb_exec *exec);
+bool cpb_books_train(cpb_sketch *sketch, const cpb_matrix *y, int rounds, uint8_t *codes,
+                     const cpb_exec *exec);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct checking {
   const cpb_store *rows;
   cpb_map *map;
   double room; /* tolerance for images near a boundary: their rounding */
-  double *v; /* of a joined sketch: what the code says of projections */
+  double *v;   /* of a joined sketch: what the code says of projections */
   void *row;
   double *y;
   uint8_t *own;

@@ -15,15 +15,6 @@ enum { VERSION = 1, VERSION_PRINCIPAL = 2, VERSION_JOINED = 3, DIM_MAX = 1 << 24
 
 /* ---- writing ---- */
 
-/* [[steps, mean, worst], ..] */
-static void put_curve(cpb_text *l, const cpb_sketch_options *o) {
-  cpb_json_put(l, "curve", "[");
-  for (size_t i = 0; i < o->curve_count; i++)
-    cpb_json_pack(l, i == 0 ? "[I, f, f]" : ", [I, f, f]", o->curve[i].steps, o->curve[i].mean,
-                  o->curve[i].worst);
-  cpb_text_puts(l, "]");
-}
-
 static int version_of(cpb_sketch_kind kind) {
   return kind == CPB_SKETCH_JOINED      ? VERSION_JOINED
          : kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL
@@ -70,7 +61,7 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_json_put(&l, "center", "V", o.center, o.d);
   cpb_json_put(&l, "seed", "s", seed);
   if (o.kind < CPB_SKETCH_JOINED)
-    put_curve(&l, &o);
+    cpb_json_put(&l, "curve", "[]"); /* of a training, which earlier releases read */
   else if (!put_joined(&l, sketch))
     return cpb_fail_memory(error, "the centres of a sketch");
   if (principal) {
@@ -160,25 +151,6 @@ static uint64_t read_seed(cpb_json_file *f) {
   return seed;
 }
 
-static void read_curve(cpb_json_file *f, cpb_sketch_options *o) {
-  const cpb_json *array = cpb_json_get(f->root, "curve"), *point = cpb_json_first(array);
-  size_t count = cpb_json_size(array);
-  if (!cpb_json_is(array, CPB_JSON_ARRAY))
-    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"curve\" must be an array");
-  cpb_sketch_point *curve = count > 0 ? cpb_json_room(f, count, sizeof *curve) : NULL;
-  for (size_t i = 0; curve != NULL && i < count; i++, point = point->next) {
-    const cpb_json *steps = cpb_json_size(point) == 3 ? point->first : NULL;
-    const cpb_json *mean = steps == NULL ? NULL : steps->next, *worst = mean == NULL ? NULL : mean->next;
-    if (cpb_json_is(steps, CPB_JSON_INTEGER) && steps->integer >= 0 && cpb_json_is_number(mean) &&
-        cpb_json_is_number(worst))
-      curve[i] = (cpb_sketch_point){(uint64_t)steps->integer, mean->real, worst->real};
-    else
-      cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"curve\"[%zu] is not [steps, mean, worst]", i);
-  }
-  o->curve_count = count;
-  o->curve = curve;
-}
-
 static void *make(cpb_json_file *f) {
   cpb_sketch_options o;
   cpb_error why = {.row = -1};
@@ -191,13 +163,13 @@ static void *make(cpb_json_file *f) {
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);
   if (kind == CPB_SKETCH_KINDS)
-    cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
-                    "\"variant\" must be joined, principal, embedded, centred, random-embedded or random-centred");
+    cpb_json_refuse(
+        f, CPB_WHY_JSON_VALUE,
+        "\"variant\" must be joined, principal, embedded, centred, random-embedded or random-centred");
   o.kind = (cpb_sketch_kind)kind;
   o.s = cpb_json_number(f, f->root, "scale");
   o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
   o.seed = read_seed(f);
-  if (o.kind != CPB_SKETCH_JOINED) read_curve(f, &o);
   read_principal(f, &o);
   read_joined(f, &o);
   if (f->status == CPB_OK)

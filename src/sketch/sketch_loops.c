@@ -98,7 +98,8 @@ const cpb_sketch_loops *cpb_sketch_loops_here(void) {
   if (strcmp(name, "plain") == 0) return &plain;
 #if defined(CPB_WIDE_LOOPS)
   if (strcmp(name, "avx2") == 0) return &cpb_sketch_avx2;
-  if (strncmp(name, "avx512", 6) == 0 || strcmp(name, "amx") == 0) return cpb_sketch_scan_vbmi_here() != NULL ? &cpb_sketch_avx512vbmi : &cpb_sketch_avx512;
+  if (strncmp(name, "avx512", 6) == 0 || strcmp(name, "amx") == 0)
+    return cpb_sketch_scan_vbmi_here() != NULL ? &cpb_sketch_avx512vbmi : &cpb_sketch_avx512;
 #endif
 #if defined(__aarch64__) && !defined(CPB_PLAIN_LOOPS) && !defined(CPB_NO_V128)
   return &v128;

@@ -20,14 +20,16 @@
 #include "sketch/sketch_directions.h"
 
 enum {
-  QUERIES = 256, /* rows of the sample that are used as queries; fewer for small samples */
-  NEAR = 10,     /* true neighbours of each .. */
-  LATE = 100,    /* .. that should be among as many estimates, or among these */
+  QUERIES = 256,   /* rows of the sample that are used as queries; fewer for small samples */
+  NEAR = 10,       /* true neighbours of each .. */
+  LATE = 100,      /* .. that should be among as many estimates, or among these */
   CALIBRATED = 48, /* queries on which errors of estimates are measured */
   NUMBERS = 2,
-  FEW_BYTES = 24,  /* up to which a code without numbers is tried */
+  FEW_BYTES = 24,    /* up to which a code without numbers is tried */
   TURNED_MOST = 256, /* directions that are turned: the time is cubic .. */
-  TURNED_ROWS = 4032, TURNED_ROUNDS = 8, FEW_ROUNDS = 4, /* .. so fewer rows are used, and rounds of k-means */
+  TURNED_ROWS = 4032,
+  TURNED_ROUNDS = 8,
+  FEW_ROUNDS = 4, /* .. so fewer rows are used, and rounds of k-means */
   ROUNDS = 16,
   ELEMENTS_MOST = 1 << 24, /* of the sample; of longer rows fewer are used */
 };
@@ -55,7 +57,9 @@ typedef struct training {
   cpb_memory memory;
 } training;
 
-static cpb_status no_memory(const training *t) { return cpb_fail_memory(t->error, "the training of a sketch"); }
+static cpb_status no_memory(const training *t) {
+  return cpb_fail_memory(t->error, "the training of a sketch");
+}
 
 /* ---- the sample ---- */
 
@@ -220,10 +224,10 @@ static bool plan_turned(training *t, plan *p, size_t bytes) {
 /* False if out of memory. */
 static bool make_plan(training *t, plan *p) {
   size_t bytes = t->bytes - p->numbers;
-  bool done = p->form == CPB_FORM_COLUMNS ? plan_columns(t, p, bytes)
-              : p->form == CPB_FORM_SIGNS ? plan_signs(t, p, bytes)
+  bool done = p->form == CPB_FORM_COLUMNS  ? plan_columns(t, p, bytes)
+              : p->form == CPB_FORM_SIGNS  ? plan_signs(t, p, bytes)
               : p->form == CPB_FORM_TURNED ? plan_turned(t, p, bytes)
-                                          : plan_principal(t, p, bytes);
+                                           : plan_principal(t, p, bytes);
   if (!done) return false;
   p->y = cpb_matrix_new(&p->memory, t->rows, p->directions.rows);
   return !p->memory.failed && project(t, &p->directions, &p->y);
@@ -244,10 +248,12 @@ static double quantile(const double *sorted, size_t count, double share) {
 static void span_tables(cpb_sketch_options *o, double *f, double *e, size_t rows, double longest) {
   qsort(f, rows, sizeof *f, ascending);
   qsort(e, rows, sizeof *e, ascending);
-  double low = quantile(f, rows, FACTORS_LEFT), high = quantile(f, rows, 1 - FACTORS_LEFT), beyond = (high - low) / 8;
+  double low = quantile(f, rows, FACTORS_LEFT), high = quantile(f, rows, 1 - FACTORS_LEFT),
+         beyond = (high - low) / 8;
   o->f_low = fmax(low - beyond, 0);
   o->f_step = (high + beyond - o->f_low) / 255;
-  double most = fmax(fmax(1.5 * e[rows - 1], ROUNDING * longest), 1e-12), least = quantile(e, rows, 0.01) / 1.5;
+  double most = fmax(fmax(1.5 * e[rows - 1], ROUNDING * longest), 1e-12),
+         least = quantile(e, rows, 0.01) / 1.5;
   o->e_low = fmax(least, most * 1e-6);
   o->e_ratio = cpb_pow(2 * most / o->e_low, 1 / 254.0);
 }
@@ -309,11 +315,11 @@ static cpb_status measure(training *t, cpb_sketch *sketch) {
   size_t base = t->rows - t->queries;
   cpb_estimator_options_init(&how, sizeof how);
   how.k = base < LATE ? base : LATE;
-  cpb_status status = cpb_estimator_new(
-      sketch, cpb_rows(t->codes, CPB_U8, base, sketch->options.code_bytes), &estimator, t->error);
+  cpb_status status = cpb_estimator_new(sketch, cpb_rows(t->codes, CPB_U8, base, sketch->options.code_bytes),
+                                        &estimator, t->error);
   if (status == CPB_OK)
-    status = cpb_estimator_search(estimator, cpb_view_slice(t->sample, 0, t->queries), &how, t->found, NULL, t->exec,
-                                  t->error);
+    status = cpb_estimator_search(estimator, cpb_view_slice(t->sample, 0, t->queries), &how, t->found, NULL,
+                                  t->exec, t->error);
   cpb_estimator_free(estimator);
   if (status == CPB_OK) count_found(t, how.k, sketch->options.recall);
   return status;
@@ -334,7 +340,8 @@ static cpb_status try_form(training *t, cpb_sketch_form form, size_t numbers, cp
   cpb_status status = make_plan(t, &p) ? build(t, &p, &made) : no_memory(t);
   cpb_memory_free(&p.memory);
   if (status == CPB_OK && t->queries > 0) status = encode_and_measure(t, made);
-  bool better = status == CPB_OK && (*best == NULL || is_better(made->options.recall, (*best)->options.recall));
+  bool better =
+      status == CPB_OK && (*best == NULL || is_better(made->options.recall, (*best)->options.recall));
   cpb_sketch_free(better ? *best : made);
   if (better) *best = made;
   return status;
@@ -350,7 +357,8 @@ static bool is_possible(const training *t, cpb_sketch_form form) {
 }
 
 static cpb_status try_forms(training *t, cpb_sketch **best) {
-  static const cpb_sketch_form forms[] = {CPB_FORM_PRINCIPAL, CPB_FORM_COLUMNS, CPB_FORM_SIGNS, CPB_FORM_TURNED};
+  static const cpb_sketch_form forms[] = {CPB_FORM_PRINCIPAL, CPB_FORM_COLUMNS, CPB_FORM_SIGNS,
+                                          CPB_FORM_TURNED};
   enum { FORMS = sizeof forms / sizeof *forms };
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < FORMS && status == CPB_OK; i++) {
@@ -396,8 +404,8 @@ static cpb_status calibrate(training *t, cpb_sketch *sketch) {
   if (status == CPB_OK)
     status = cpb_estimator_new(sketch, cpb_rows(t->codes, CPB_U8, base, o->code_bytes), &estimator, t->error);
   for (size_t q = 0; q < queries && status == CPB_OK; q++) {
-    status = cpb_estimator_bounds(estimator, cpb_view_slice(t->sample, q, 1), CPB_BOUND_CERTAIN, 0.999, estimates, NULL,
-                                  NULL, t->error);
+    status = cpb_estimator_bounds(estimator, cpb_view_slice(t->sample, q, 1), CPB_BOUND_CERTAIN, 0.999,
+                                  estimates, NULL, NULL, t->error);
     for (size_t i = 0; i < NEAR && status == CPB_OK; i++) {
       cpb_hit near = t->nearest[q * NEAR + i];
       double e = cpb_factors_get(&form, t->codes + near.id * o->code_bytes + o->bits / 8).e;
@@ -451,7 +459,12 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   if (status != CPB_OK) return status;
   double began = cpb_seconds_now();
   size_t most = ELEMENTS_MOST / sample.cols > 4 * QUERIES ? ELEMENTS_MOST / sample.cols : 4 * QUERIES;
-  training t = {.o = options, .exec = exec, .error = error, .sample = sample, .random = {options->seed}, .d = sample.cols};
+  training t = {.o = options,
+                .exec = exec,
+                .error = error,
+                .sample = sample,
+                .random = {options->seed},
+                .d = sample.cols};
   t.rows = sample.rows < most ? sample.rows : most;
   t.queries = t.rows / 4 < QUERIES ? t.rows / 4 : QUERIES;
   if (t.rows - t.queries < 2 * NEAR) t.queries = 0;

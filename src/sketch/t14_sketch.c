@@ -11,7 +11,7 @@
 enum { BITS_MAX = 65536 };
 
 const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
-  static const char *const names[CPB_SKETCH_KINDS] = {"embedded", "centred", "random-embedded",
+  static const char *const names[CPB_SKETCH_KINDS] = {"embedded",       "centred",   "random-embedded",
                                                       "random-centred", "principal", "joined"};
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
@@ -31,7 +31,6 @@ void cpb_sketch_describe(const cpb_sketch *sketch, cpb_sketch_options *options) 
 void cpb_sketch_free(cpb_sketch *sketch) {
   if (sketch == NULL) return;
   cpb_memory_free(&sketch->memory);
-  free(sketch->curve);
   free(sketch);
 }
 
@@ -104,14 +103,6 @@ static cpb_status check_factors(const cpb_sketch_options *o, cpb_error *error) {
              : cpb_fail_domain(error, "spread", o->spread, "spread must be in (0,1]");
 }
 
-static cpb_status check_curve(const cpb_sketch_options *o, cpb_error *error) {
-  for (size_t i = 0; i < o->curve_count; i++)
-    if (o->curve == NULL || !(o->curve[i].mean >= 0 && o->curve[i].mean <= 0.5) ||
-        !(o->curve[i].worst >= 0 && o->curve[i].worst <= 0.5))
-      return cpb_fail(error, CPB_WHY_DOMAIN, "curve", "point %zu of the curve is not within 0 .. 1/2", i);
-  return CPB_OK;
-}
-
 /* ---- joined sketches ---- */
 
 static cpb_status check_books(const cpb_sketch_options *o, cpb_error *error) {
@@ -130,7 +121,8 @@ static cpb_status check_books(const cpb_sketch_options *o, cpb_error *error) {
   }
   for (size_t i = 0; i < numbers; i++)
     if (!(fabsf(o->centres[i]) <= 0x1p60f))
-      return cpb_fail_domain(error, "centres", (double)o->centres[i], "number %zu of the centres is too large", i);
+      return cpb_fail_domain(error, "centres", (double)o->centres[i],
+                             "number %zu of the centres is too large", i);
   return CPB_OK;
 }
 
@@ -212,17 +204,14 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
   sketch->center = cpb_memory_zeros(&sketch->memory, d, sizeof *sketch->center);
   sketch->normals = cpb_memory_zeros(&sketch->memory, directions, (d + 1) * sizeof *sketch->normals);
   sketch->panels = cpb_memory_lines(&sketch->memory, columns, (d + 1) * sizeof *sketch->panels);
-  sketch->curve = calloc(shape->curve_count + 1, sizeof *sketch->curve);
   take_books(sketch, shape);
-  if (sketch->memory.failed || sketch->curve == NULL) {
+  if (sketch->memory.failed) {
     cpb_sketch_free(sketch);
     return NULL;
   }
   if (shape->center != NULL) memcpy(sketch->center, shape->center, d * sizeof *sketch->center);
-  if (shape->curve_count > 0) memcpy(sketch->curve, shape->curve, shape->curve_count * sizeof *sketch->curve);
   sketch->options.center = shape->center == NULL ? NULL : sketch->center;
   sketch->options.normals = sketch->normals;
-  sketch->options.curve = shape->curve_count == 0 ? NULL : sketch->curve;
   sketch->unit = cpb_unit_power(shape->s);
   sketch->sigma = shape->s * sketch->unit;
   sketch->options.code_bytes = shape->bits / 8 + numbers_of(shape);
@@ -231,11 +220,10 @@ cpb_sketch *cpb_sketch_room(const cpb_sketch_options *shape) {
 
 void cpb_sketch_pack(cpb_sketch *sketch, size_t first, size_t count) {
   size_t d = sketch->options.d;
-  double factor = cpb_estimates(sketch) ? 1 : 2 * sketch->sigma;
   for (size_t i = first; i < first + count; i++) {
     const double *normal = sketch->normals + i * (d + 1);
     float *column = sketch->panels + i / CPB_PANEL_COLS * (d + 1) * CPB_PANEL_COLS + i % CPB_PANEL_COLS;
-    for (size_t k = 0; k < d; k++) column[k * CPB_PANEL_COLS] = (float)(factor * normal[k]);
+    for (size_t k = 0; k < d; k++) column[k * CPB_PANEL_COLS] = (float)normal[k];
     column[d * CPB_PANEL_COLS] = (float)normal[d];
   }
 }
@@ -251,7 +239,6 @@ cpb_status cpb_sketch_new(const cpb_sketch_options *given, cpb_sketch **sketch, 
   if (status == CPB_OK) status = check_factors(options, error);
   if (status == CPB_OK) status = check_joined(options, error);
   if (status == CPB_OK) status = check_normals(options, error);
-  if (status == CPB_OK) status = check_curve(options, error);
   if (status != CPB_OK) return status;
   cpb_sketch *made = cpb_sketch_room(options);
   if (made == NULL)

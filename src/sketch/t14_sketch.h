@@ -15,13 +15,12 @@ struct cpb_sketch {
   double *normals;            /* directions x (d+1) */
   float *centres;             /* joined: see the options */
   uint32_t *pairs;            /* the books of the options */
-  cpb_book *books;            /* one per byte of the code; of a principal sketch they have its levels. NULL: of bits */
+  cpb_book *books; /* one per byte of the code; of a principal sketch they have its levels. NULL: of bits */
   size_t book_count;
-  cpb_sketch_point *curve;
-  double unit;       /* a power of two that scales s to about 1 */
-  double sigma;      /* unit s, in [1,2) except at the ends of the range of double */
-  float *panels;     /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
-  cpb_memory memory; /* of all but the curve */
+  double unit;   /* a power of two that scales s to about 1 */
+  double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
+  float *panels; /* of (d+1) x CPB_PANEL_COLS: c', c0 */
+  cpb_memory memory;
 };
 
 /* Whether codes estimate distances. */

@@ -28,7 +28,8 @@ static void fill(test_rng *rng, given *g, size_t count, double size) {
   }
   for (size_t i = 0; i < 256; i++) {
     double sum = 0;
-    for (size_t k = 0; k < count; k++) sum += (double)g->centres[256 * k + i] * (double)g->centres[256 * k + i];
+    for (size_t k = 0; k < count; k++)
+      sum += (double)g->centres[256 * k + i] * (double)g->centres[256 * k + i];
     g->half[i] = (float)(sum / 2);
   }
 }
@@ -70,7 +71,8 @@ static void centres_are_nearest_everywhere(void **state) {
     for (size_t row = 0; row < ROWS && trial < MOST; row++) {
       double found = distance2(&g, row, codes[row]), size = distance2(&g, row, 0);
       for (size_t i = 0; i < 256; i++) size = fmax(size, distance2(&g, row, i));
-      for (size_t i = 0; i < 256; i++) assert_true(found <= distance2(&g, row, i) * (1 + 0x1p-14) + size * 0x1p-20);
+      for (size_t i = 0; i < 256; i++)
+        assert_true(found <= distance2(&g, row, i) * (1 + 0x1p-14) + size * 0x1p-20);
     }
     if (trial < MOST && trial > 3) assert_int_equal(codes[0], 200);
     if (trial < MOST && trial > 3) assert_int_equal(codes[1], 7); /* not 250, which is the same */
@@ -102,7 +104,8 @@ static float see(void *context, size_t query, size_t block, uint64_t below, cons
 
 static void scan(const world *w, size_t queries, size_t bytes, void (*with)(cpb_byte_scan *scan), seen *to) {
   memset(to, 0, sizeof *to);
-  cpb_byte_scan job = {.blocks = BLOCKS, .bytes = bytes, .codes = w->codes, .factors = w->factors, .queries = queries};
+  cpb_byte_scan job = {
+      .blocks = BLOCKS, .bytes = bytes, .codes = w->codes, .factors = w->factors, .queries = queries};
   for (size_t q = 0; q < queries; q++) job.query[q] = (cpb_scan_query){w->tables[q], 0.01f, -1.5f, 1e9f};
   job.found = see;
   job.context = to;
@@ -122,7 +125,8 @@ static void check_sums(const world *w, size_t bytes, const seen *s) {
     unsigned sum = 0;
     for (size_t j = 0; j < bytes; j++)
       sum += w->tables[0][256 * j + w->codes[j * CPB_SCAN_ROWS + cpb_scan_lane(row)]];
-    float along = (float)sum * 0.01f + -1.5f, right = w->factors[row] - w->factors[CPB_SCAN_ROWS + row] * along;
+    float along = (float)sum * 0.01f + -1.5f,
+          right = w->factors[row] - w->factors[CPB_SCAN_ROWS + row] * along;
     assert_true(s->estimates[0][row] == right);
   }
 }
@@ -169,7 +173,7 @@ static void permutations_agree(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(centres_are_nearest_everywhere), cmocka_unit_test(scans_agree),
-                                     cmocka_unit_test(permutations_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(centres_are_nearest_everywhere),
+                                     cmocka_unit_test(scans_agree), cmocka_unit_test(permutations_agree)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -356,12 +356,14 @@ static void more_bytes_find_more(void **state) {
     assert_true(of.code_bytes <= bytes);
     uint8_t *codes = malloc(N * of.code_bytes);
     assert_int_equal(cpb_sketch_encode(sketch, rows, codes, NULL, NULL), CPB_OK);
-    assert_int_equal(cpb_estimator_new(sketch, cpb_rows(codes, CPB_U8, N, of.code_bytes), &estimator, NULL), CPB_OK);
+    assert_int_equal(cpb_estimator_new(sketch, cpb_rows(codes, CPB_U8, N, of.code_bytes), &estimator, NULL),
+                     CPB_OK);
     assert_int_equal(cpb_estimator_search(estimator, queries, &options, found, NULL, NULL, NULL), CPB_OK);
     double recall = recall_of(found, K, right, QUERIES, K);
     print_message("%zu bytes: recall %.3f, on held-out rows %.3f and %.3f among 100\n", bytes, recall,
                   report.recall[0], report.recall[1]);
-    assert_true(recall > before && fabs(recall - report.recall[0]) < 0.1 && report.recall[1] >= report.recall[0]);
+    assert_true(recall > before && fabs(recall - report.recall[0]) < 0.1 &&
+                report.recall[1] >= report.recall[0]);
     before = recall;
     cpb_estimator_free(estimator);
     cpb_sketch_free(sketch);
@@ -482,7 +484,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(certain_bounds_are_never_wrong), cmocka_unit_test(certain_bounds_are_narrow),
       cmocka_unit_test(until_the_bound_is_exact),       cmocka_unit_test(same_everywhere),
-      cmocka_unit_test(more_bytes_find_more),  cmocka_unit_test(probable_bounds_keep_their_promise),
+      cmocka_unit_test(more_bytes_find_more),           cmocka_unit_test(probable_bounds_keep_their_promise),
       cmocka_unit_test(files_give_the_same_codes),      cmocka_unit_test(faults_are_reported)};
   if (cpb_pool_new(4, &pool, NULL) != CPB_OK) return 1;
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,8 @@ WEB(sketch_encode) int web_sketch_encode(const cpb_sketch *sketch, const web_row
 
 /* By estimates: sketches of earlier releases without estimates are refused, and searched by hamming_knn. */
 WEB(sketch_search)
-int web_sketch_search(const cpb_sketch *sketch, const web_rows *codes, const web_rows *queries, size_t k, cpb_hit *hits) {
+int web_sketch_search(const cpb_sketch *sketch, const web_rows *codes, const web_rows *queries, size_t k,
+                      cpb_hit *hits) {
   cpb_estimator *estimator = NULL;
   cpb_estimator_options how;
   cpb_estimator_options_init(&how, sizeof how);
