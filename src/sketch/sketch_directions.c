@@ -9,8 +9,6 @@ enum {
   DENSE_POWERS = 3, /* products between two orthonormalisations */
   SPARSE_ROUNDS = 3,
   SPARSE_POWERS = 2,
-  ROWS_LEARNED = 2016, /* a multiple of the padding of matrices */
-  ROUNDS_LEARNED = 12,
 };
 
 /* Multiplies each row by the factor of S, 2/(1+|z|^2), or divides by it. */
@@ -47,41 +45,15 @@ static bool iterate(const cpb_matrix *y, cpb_matrix *v, cpb_random *random, cons
   return ready;
 }
 
-static void random_rotation(cpb_matrix *rotation, cpb_random *random) {
+void cpb_random_rotation(cpb_matrix *rotation, cpb_random *random) {
   for (size_t i = 0; i < rotation->rows; i++)
     for (size_t k = 0; k < rotation->cols; k++) cpb_matrix_row(rotation, i)[k] = cpb_random_gauss(random);
   cpb_matrix_orthonormalise(rotation, random);
 }
 
-static void take_signs(cpb_matrix *m) {
-  for (size_t i = 0; i < m->rows; i++)
-    for (size_t k = 0; k < m->cols; k++) {
-      double *at = cpb_matrix_row(m, i) + k;
-      *at = *at >= 0 ? 1 : -1;
-    }
-}
-
-bool cpb_learn_rotation(const cpb_matrix *y, cpb_matrix *rotation, cpb_random *random, const cpb_exec *exec) {
-  random_rotation(rotation, random);
-  cpb_matrix rows = *y;
-  if (rows.rows > ROWS_LEARNED) rows.rows = rows.height = ROWS_LEARNED;
-  cpb_memory memory = {0};
-  cpb_matrix corners = cpb_matrix_new(&memory, rows.rows, rotation->cols);
-  bool ready = !memory.failed;
-  for (int round = 0; ready && round < ROUNDS_LEARNED; round++) {
-    cpb_matrix_product(&rows, false, rotation, &corners, exec);
-    take_signs(&corners);
-    cpb_matrix_product(&rows, true, &corners, rotation, exec);
-    ready = cpb_matrix_polar(rotation, exec);
-  }
-  if (ready) cpb_matrix_orthonormalise(rotation, random);
-  cpb_memory_free(&memory);
-  return ready;
-}
-
 bool cpb_principal_directions(cpb_matrix *z, const double *size2, cpb_matrix *directions, cpb_random *random,
                               const cpb_exec *exec) {
-  random_rotation(directions, random);
+  cpb_random_rotation(directions, random);
   weigh(z, size2, false);
   bool done = iterate(z, directions, random, exec);
   weigh(z, size2, true);

@@ -10,8 +10,7 @@
 bool cpb_principal_directions(cpb_matrix *z, const double *size2, cpb_matrix *directions, cpb_random *random,
                               const cpb_exec *exec);
 
-/* A rotation for signs: iterative quantisation, which alternates B = sign(y R) and R = polar(y^T B) from a random R. y: projections
- * of rows, of which the first rotation->rows columns are used. False if out of memory. */
-bool cpb_learn_rotation(const cpb_matrix *y, cpb_matrix *rotation, cpb_random *random, const cpb_exec *exec);
+/* Random orthonormal rows. */
+void cpb_random_rotation(cpb_matrix *rotation, cpb_random *random);
 
 #endif

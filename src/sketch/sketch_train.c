@@ -147,14 +147,18 @@ static bool rotate(training *t, plan *p, const cpb_matrix *rotation) {
   return true;
 }
 
+/* The first directions of the principal ones. */
+static bool keep_first(training *t, plan *p, size_t used) {
+  p->directions = cpb_matrix_new(&p->memory, used, t->d);
+  if (p->memory.failed) return false;
+  memcpy(p->directions.at, t->principal.at, used * t->principal.stride * sizeof *t->principal.at);
+  return true;
+}
+
 static bool plan_signs(training *t, plan *p, size_t bytes) {
   p->bytes = bytes < t->principal.rows / 8 ? bytes : t->principal.rows / 8;
-  cpb_matrix y = cpb_matrix_new(&p->memory, t->rows, t->principal.rows);
-  cpb_matrix rotation = cpb_matrix_new(&p->memory, 8 * p->bytes, 8 * p->bytes);
-  if (p->memory.failed || !project(t, &t->principal, &y)) return false;
-  if (!cpb_learn_rotation(&y, &rotation, &t->random, t->exec)) return false;
   cpb_books_cut(8 * p->bytes, p->bytes, t->pairs);
-  return rotate(t, p, &rotation);
+  return keep_first(t, p, 8 * p->bytes);
 }
 
 static bool plan_principal(training *t, plan *p, size_t bytes) {
@@ -167,11 +171,7 @@ static bool plan_principal(training *t, plan *p, size_t bytes) {
     t->pairs[0] = 0;
     t->pairs[1] = 1;
   }
-  size_t used = t->pairs[2 * p->bytes - 2] + t->pairs[2 * p->bytes - 1];
-  p->directions = cpb_matrix_new(&p->memory, used, t->d);
-  if (p->memory.failed) return false;
-  memcpy(p->directions.at, t->principal.at, used * t->principal.stride * sizeof *t->principal.at);
-  return true;
+  return keep_first(t, p, t->pairs[2 * p->bytes - 2] + t->pairs[2 * p->bytes - 1]);
 }
 
 /* The shape of the plan's sketch. */
@@ -197,9 +197,9 @@ static void take_centres(const training *t, const plan *p, const cpb_sketch *ske
   for (size_t i = 0; i < v->rows; i++) cpb_code_values(sketch, t->codes + i * p->bytes, cpb_matrix_row(v, i));
 }
 
-/* Turns the directions of the principal form: alternates the centres v of y R and the nearest rotation to y^T v. */
-static bool plan_turned(training *t, plan *p, size_t bytes) {
-  if (!plan_principal(t, p, bytes)) return false;
+/* Turns the directions of a plan: alternates the centres v of y R and the nearest rotation to y^T v. Signs, of iterative quantisation,
+ * begin with a random R. */
+static bool turn(training *t, plan *p) {
   size_t n = p->directions.rows, rows = t->rows < TURNED_ROWS ? t->rows : TURNED_ROWS;
   cpb_matrix all = cpb_matrix_new(&p->memory, t->rows, n), y = cpb_matrix_new(&p->memory, rows, n);
   cpb_matrix turned = cpb_matrix_new(&p->memory, rows, n), v = cpb_matrix_new(&p->memory, rows, n);
@@ -208,6 +208,7 @@ static bool plan_turned(training *t, plan *p, size_t bytes) {
   bool ready = sketch != NULL && project(t, &p->directions, &all);
   if (ready) memcpy(y.at, all.at, rows * y.stride * sizeof *y.at);
   for (size_t k = 0; k < n && ready; k++) cpb_matrix_row(&rotation, k)[k] = 1;
+  if (ready && p->form == CPB_FORM_SIGNS) cpb_random_rotation(&rotation, &t->random);
   for (int round = 0; round < TURNED_ROUNDS && ready; round++) {
     cpb_matrix_product(&y, false, &rotation, &turned, t->exec);
     ready = cpb_books_train(sketch, &turned, FEW_ROUNDS, t->codes, t->exec);
@@ -224,10 +225,11 @@ static bool plan_turned(training *t, plan *p, size_t bytes) {
 /* False if out of memory. */
 static bool make_plan(training *t, plan *p) {
   size_t bytes = t->bytes - p->numbers;
-  bool done = p->form == CPB_FORM_COLUMNS  ? plan_columns(t, p, bytes)
-              : p->form == CPB_FORM_SIGNS  ? plan_signs(t, p, bytes)
-              : p->form == CPB_FORM_TURNED ? plan_turned(t, p, bytes)
-                                           : plan_principal(t, p, bytes);
+  bool turns = p->form == CPB_FORM_SIGNS || p->form == CPB_FORM_TURNED;
+  bool done = p->form == CPB_FORM_COLUMNS ? plan_columns(t, p, bytes)
+              : p->form == CPB_FORM_SIGNS ? plan_signs(t, p, bytes)
+                                          : plan_principal(t, p, bytes);
+  if (done && turns) done = turn(t, p);
   if (!done) return false;
   p->y = cpb_matrix_new(&p->memory, t->rows, p->directions.rows);
   return !p->memory.failed && project(t, &p->directions, &p->y);
