@@ -93,11 +93,25 @@ test-web: setup-web build ## the JavaScript package in node, the page in chromiu
 bench-web: setup-web build ## the JavaScript package beside the plain C loops
 	@contrib/web/run bench
 
+.PHONY: docs release
+docs: setup-web build ## the site of the documentation, in build/site: every sample run, links checked, tried in a browser
+	@tools/docs
+
+release: ## what a release of VERSION needs, in build/release: archive, packages, pages, sums; dry unless APPLY=1
+	@tools/release '$(VERSION)' $(if $(APPLY),apply)
+
 python: setup-python ## wheel and sdist of the Python package, in build/dist
 	@tools/package-python here
 
 wheel: setup-python ## the wheel to distribute: zig, glibc 2.17, every Python since 3.11
 	@tools/package-python wheel
+
+.PHONY: wheels packages
+wheels: setup-wheels build ## the sdist and a wheel for each platform, by zig; what this machine can run is run; prints a table
+	@tools/wheels
+
+packages: setup-packages build ## packages of contrib/packages: built, installed, run, removed in build/packages
+	@tools/packages
 
 asan-python: setup-test ## the Python package called wrongly, under ASan and UBSan
 	@tools/package-python asan

@@ -55,10 +55,11 @@ const cli_command cli_verb_index_build = {
     .verb = "index build",
     .operands = "BASE -o INDEX",
     .summary = "an index of the rows of a file, for exact search",
-    .text =
-        "The index holds the rows, and codes if rows have 32 to 16384 numbers: of one byte per number, or of "
-        "fewer directions of the rows, as a sample suggests; index info prints which. Ids are row numbers, "
-        "from 0. BASE is read once, a block at a time, and may be larger than memory.",
+    .text = "The index holds the rows, and codes if rows have 32 to 16384 numbers: of one byte per number, "
+            "or of a "
+            "few directions of the rows and then of more, as a sample suggests; index info prints which. Ids "
+            "are row numbers, "
+            "from 0. BASE is read once, a block at a time, and may be larger than memory.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
                "capball index build base.csv -o base.index\n"
                "capball index info base.index",
@@ -240,10 +241,20 @@ static void print_facts(const cpb_index_report *f) {
   printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched ", (unsigned long long)f->rows,
          cli_s(f->rows), f->cols, cpb_dtype_name(f->dtype), cpb_metric_name(f->metric),
          (unsigned long long)f->removed, (unsigned long long)f->next_id);
-  if (f->directions > 0)
-    printf("by codes of %zu directions and the length of the rest, one byte each\n", f->directions);
-  else
+  if (f->levels[0] == 0) {
     puts(f->bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
+    return;
+  }
+  printf("by codes of %zu", f->levels[0]);
+  for (size_t i = 1; i < CPB_INDEX_LEVELS && f->levels[i] > 0; i++) printf(", then %zu", f->levels[i]);
+  puts(" directions and the length of the rest, one byte each");
+}
+
+static cpb_text *levels_of(const cpb_index_report *f) {
+  double levels[CPB_INDEX_LEVELS];
+  size_t count = 0;
+  for (; count < CPB_INDEX_LEVELS && f->levels[count] > 0; count++) levels[count] = (double)f->levels[count];
+  return cli_json("V", levels, count);
 }
 
 static int info(cli_job *job) {
@@ -253,10 +264,10 @@ static int info(cli_job *job) {
   cpb_index_report f = facts_of(index);
   if (job->options.json)
     result = cli_print_json(
-        job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b, s:I}", "rows", (uint64_t)f.rows, "columns",
+        job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b, s:o}", "rows", (uint64_t)f.rows, "columns",
                       (uint64_t)f.cols, "dtype", cpb_dtype_name(f.dtype), "metric", cpb_metric_name(f.metric),
                       "removed", (uint64_t)f.removed, "next_id", (uint64_t)f.next_id, "code_bytes",
-                      (uint64_t)f.code_bytes, "bytes", (int)f.bytes, "directions", (uint64_t)f.directions));
+                      (uint64_t)f.code_bytes, "bytes", (int)f.bytes, "levels", levels_of(&f)));
   else
     print_facts(&f);
   cpb_index_free(index);

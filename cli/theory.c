@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "json_print.h"
+#include "src/base/letters.h"
 
 typedef struct law {
   const char *number, *title, *formula, *header, *source, *test;
@@ -65,8 +66,8 @@ static const law laws[] = {
      "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/sketch/t14_sketch.c"},
     {"T15", "folds: short rows whose distances are certain lower bounds",
      "F(x) = (P x, rho),  rho^2 = |x|^2 - |P x|^2,  |P| <= 1:   |F(x)-F(q)| <= |x-q|,  <F(x),F(q)> >= <x,q>",
-     "include/capball/advanced/index.h", "src/search/t15_fold.c src/search/t15_fold_choice.c",
-     "tests/search/t15_fold.c"},
+     "include/capball/advanced/index.h",
+     "src/search/t15_fold.c src/search/t15_fold_choice.c src/search/t15_record.c", "tests/search/t15_fold.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 
@@ -96,7 +97,7 @@ static int run(cli_job *job) {
   size_t count = LAWS;
   if (job->count == 1) {
     count = 1;
-    while (first < laws + LAWS && strcasecmp(first->number, job->operands[0]) != 0) first++;
+    while (first < laws + LAWS && !cpb_same_letters(first->number, job->operands[0])) first++;
     if (first == laws + LAWS) return cli_misuse(job, "there is no law \"%s\"", job->operands[0]);
   }
   if (job->options.json) return print_json(job, first, count);

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import warnings
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -112,9 +112,9 @@ class Index(_core.Index):
             other types are rounded to it when they are added, but not to integers
     copy    False: arrays of this dtype that are added are not copied, which saves their memory and a third of the time; they
             must not be modified afterwards
-    directions  how many directions of the rows the codes are of, beside the length of the rest, which bounds all distances:
-            None: as many as a sample of the rows suggests, when there are 2048; 0: codes of all numbers. Results do not
-            depend on it
+    levels  how many directions of the rows codes are of, beside the length of the rest, which bounds all distances, such as
+            [24, 72]: rows that 24 directions cannot exclude are compared by 72. None: as a sample of the rows suggests, when
+            there are 2048; []: codes of all numbers. Results do not depend on it
 
     >>> import capball
     >>> index = capball.Index([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
@@ -126,12 +126,13 @@ class Index(_core.Index):
     _lending: Any = nullcontext()  # held by calls that change them
     _writable = _closed = False
 
-    def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True, directions: int | None = None) -> Index:
+    def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True,
+                levels: Sequence[int] | None = None) -> Index:
         rows = _arrays.rows(d, "rows") if np.ndim(d) == 2 else None
         if dtype is None:
             dtype = np.float32 if rows is None else rows.dtype
         made = super().__new__(cls, d if rows is None else rows.shape[1], metric, np.dtype(dtype).name, copy,
-                               *(() if directions is None else (directions,)))
+                               *(() if levels is None else (levels,)))
         if not copy:
             made._lent, made._lending = [], threading.Lock()
         if rows is not None:
@@ -261,8 +262,9 @@ class Index(_core.Index):
 
     def describe(self) -> dict[str, Any]:
         """Contents and counters: d, dtype, metric, rows; removed rows that still take space, until compact; next_id, that of
-        the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; directions of these
-        codes, 0 if they are of all numbers; queries answered, rows measured for them, and queries answered by_floats because codes could not separate their nearest rows."""
+        the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; levels, the
+        numbers of directions of these codes, none if they are of all numbers; queries answered, rows measured for them, and
+        queries answered by_floats because codes could not separate their nearest rows."""
         self._check()
         return super().describe()
 

@@ -2,19 +2,16 @@
 #include "search/index_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "search/index_blocks.h"
 #include "search/index_snapshot.h"
 #include "files/file_fail.h"
+#include "base/system_file.h"
+#include "base/system_thread.h"
 #include "base/tell.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK };
@@ -22,17 +19,16 @@ enum { BLOCK = CPB_INDEX_BLOCK };
 /* Unlocks explicitly: children of a fork may have the file open, too. */
 static void close_file(cpb_index_file *file) {
   if (file == NULL) return;
-  if (file->map != NULL) munmap(file->map, file->mapped);
-  if (file->fd >= 0 && file->writable && file->process == getpid()) (void)flock(file->fd, LOCK_UN);
-  if (file->fd >= 0) close(file->fd);
+  if (file->map != NULL) cpb_sys_unmap(file->map, file->mapped);
+  if (file->fd >= 0 && file->writable && file->process == cpb_sys_process()) cpb_sys_unlock(file->fd);
+  if (file->fd >= 0) cpb_sys_close(file->fd);
   free(file->path);
   free(file);
 }
 
 static bool has_name(const cpb_index_file *file, const char *path) {
-  struct stat own, named;
-  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-         own.st_dev == named.st_dev;
+  cpb_file_facts own, named;
+  return cpb_sys_facts_of(file->fd, &own) && cpb_sys_facts(path, &named) && cpb_sys_same_file(&own, &named);
 }
 
 static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
@@ -41,7 +37,7 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
   if (file->broken)
     return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, file->path, "an earlier write failed: open it again");
-  if (file->process != getpid())
+  if (file->process != cpb_sys_process())
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path,
                          "only the process that opened the index for writing can change it");
   if (has_name(file, file->path)) return CPB_OK;
@@ -136,7 +132,7 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
     *block = (cpb_index_block){.mapped = true,
                                .count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
     cpb_block_place(index, block, map + cpb_index_layout_rows(index, l, i),
-                    map + cpb_index_layout_codes(index, l, i));
+                    map + cpb_index_layout_codes(index, l, i), map + cpb_index_layout_records(index, l, i));
   }
   index->block_made = index->block_count;
   index->slots = l->slots;
@@ -150,7 +146,7 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
 static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l, char *map) {
   for (size_t segment = 0; index->bytes && segment < cpb_index_layout_segments(l); segment++) {
     uint64_t rows = cpb_index_layout_rows(index, l, segment * CPB_SEGMENT);
-    (void)madvise(map + rows, cpb_index_layout_part(index, l, segment).end - rows, MADV_RANDOM);
+    cpb_sys_expect_anywhere(map + rows, cpb_index_layout_part(index, l, segment).end - rows);
   }
 }
 
@@ -161,8 +157,8 @@ static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, 
 
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
   file->mapped = file->end = l->log_at;
-  void *map = mmap(NULL, file->mapped, PROT_READ, MAP_SHARED, file->fd, 0);
-  if (map == MAP_FAILED) return cpb_file_fail_errno(error, file->path, "map");
+  void *map = cpb_sys_map(file->fd, 0, file->mapped, false);
+  if (map == NULL) return cpb_file_fail_errno(error, file->path, "map");
   file->map = map;
   return CPB_OK;
 }
@@ -170,9 +166,9 @@ static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, 
 /* An empty index as the file's head describes it, which agrees with the size of the file. */
 static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_index_layout *l, uint64_t *size,
                             cpb_error *error) {
-  struct stat seen;
-  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-  *size = (uint64_t)seen.st_size;
+  cpb_file_facts seen;
+  if (!cpb_sys_facts_of(file->fd, &seen)) return cpb_file_fail_errno(error, file->path, "read");
+  *size = seen.size;
   cpb_status status = cpb_head_read(file->fd, file->path, *size, made, l, error);
   if (status != CPB_OK || cpb_index_layout_fits(*made, l, *size)) return status;
   return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
@@ -195,11 +191,11 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
 
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
-  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
+  if (!cpb_sys_lock(file->fd, false))
     return errno == EWOULDBLOCK
                ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing")
                : cpb_file_fail_errno(error, file->path, "lock");
-  char *path = realpath(file->path, NULL);
+  char *path = cpb_sys_resolve(file->path);
   if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
   if (!has_name(file, path)) {
     free(path);
@@ -219,7 +215,7 @@ static cpb_index_file *new_file(const char *path, bool writable, int fd) {
     free(own);
     return NULL;
   }
-  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = getpid()};
+  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = cpb_sys_process()};
   return file;
 }
 
@@ -228,7 +224,7 @@ static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *
   cpb_index *made = NULL;
   cpb_status status = load(file, &made, error);
   if (status == CPB_OK) status = cpb_log_trailing_bytes(made, file, &made->dropped, error);
-  if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
+  if (status == CPB_OK && file->writable && !cpb_sys_resize(file->fd, file->end))
     status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {
     cpb_index_free(made);
@@ -248,7 +244,7 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   if (status != CPB_OK) return status;
   cpb_index_file *file = new_file(path, writable, -1);
   if (file == NULL) return cpb_fail_memory(error, "an index");
-  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK); /* not waiting for a pipe */
+  file->fd = cpb_sys_open(path, CPB_OPEN_AT_ONCE | (writable ? CPB_OPEN_CHANGE : CPB_OPEN_READ), 0);
   if (file->fd < 0)
     status = cpb_file_fail_errno(error, path, "open");
   else if (writable)
@@ -303,13 +299,13 @@ static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *e
   index->file->broken = true;
   cpb_index_file *file = new_file(index->file->path, true, fd);
   if (file != NULL) return open_from(file, fresh, error);
-  close(fd);
+  cpb_sys_close(fd);
   return cpb_fail_memory(error, "an index");
 }
 
 static cpb_status sync_file(const cpb_index *index, cpb_error *error) {
   cpb_status status = index->file->writable ? check_writable(index, error) : CPB_OK;
-  if (status != CPB_OK || fdatasync(index->file->fd) == 0) return status;
+  if (status != CPB_OK || cpb_sys_sync_data(index->file->fd)) return status;
   index->file->broken = true; /* another attempt could succeed without having written anything */
   return cpb_file_fail_errno(error, index->file->path, "write");
 }

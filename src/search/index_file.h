@@ -3,7 +3,6 @@
 #define CPB_SEARCH_INDEX_FILE_H
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "search/index_object.h"
 
@@ -12,7 +11,7 @@ struct cpb_index_file {
   int fd;
   bool writable;
   atomic_bool broken; /* a failed write could not be undone, or what was written may not be on disk */
-  pid_t process;      /* that opened it: a child would share its lock but not the end of its log */
+  int64_t process;    /* that opened it: a child would share its lock but not the end of its log */
   void *map;          /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */

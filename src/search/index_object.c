@@ -15,6 +15,7 @@
 #include "search/index_scratch.h"
 #include "search/index_seek.h"
 #include "base/blocks.h"
+#include "base/system_thread.h"
 #include "base/tell.h"
 
 enum {
@@ -35,18 +36,18 @@ void cpb_index_options_init(cpb_index_options *options, size_t size) {
 /* ---- the object ---- */
 
 void cpb_index_lock_shared(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->writer_gate);
-  pthread_rwlock_rdlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->writer_gate);
+  cpb_mutex_lock(&index->shared->writer_gate);
+  cpb_shared_lock_share(&index->shared->lock);
+  cpb_mutex_unlock(&index->shared->writer_gate);
 }
 
 void cpb_index_lock_alone(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->writer_gate);
-  pthread_rwlock_wrlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->writer_gate);
+  cpb_mutex_lock(&index->shared->writer_gate);
+  cpb_shared_lock_take(&index->shared->lock);
+  cpb_mutex_unlock(&index->shared->writer_gate);
 }
 
-void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
+void cpb_index_unlock(const cpb_index *index) { cpb_shared_lock_release(&index->shared->lock); }
 
 cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error) {
   return index->closed ? cpb_fail(error, CPB_WHY_CALL_ORDER, "index", "the index is closed") : CPB_OK;
@@ -56,11 +57,14 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
   if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
-  if (options->directions != CPB_INDEX_UNFOLDED &&
-      (options->directions > CPB_FOLD_MOST ||
-       (options->directions > 0 && options->directions >= options->cols)))
-    return cpb_fail_count(error, "directions", options->directions,
-                          "there must be fewer than columns, at most 63");
+  cpb_fold_levels levels;
+  memcpy(levels.directions, options->levels, sizeof levels.directions);
+  if (options->levels[0] != CPB_INDEX_UNFOLDED && !cpb_fold_levels_fit(&levels, options->cols))
+    return cpb_fail_count(
+        error, "levels", options->levels[0],
+        "levels must ascend, the first below the number of columns and at most %d, the last at most "
+        "that number and %d",
+        CPB_FOLD_FIRST, CPB_FOLD_MOST);
   return options->cols <= SIZE_MAX / BLOCK / 64
              ? CPB_OK
              : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");
@@ -69,14 +73,14 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
 static bool make_shared(cpb_index *index) {
   cpb_index_shared *shared = calloc(1, sizeof *shared);
   if (shared == NULL) return false;
-  bool writer_gate = pthread_mutex_init(&shared->writer_gate, NULL) == 0;
-  bool scratch = writer_gate && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
-  if (scratch && pthread_rwlock_init(&shared->lock, NULL) == 0) {
+  bool writer_gate = cpb_mutex_init(&shared->writer_gate);
+  bool scratch = writer_gate && cpb_mutex_init(&shared->scratch_lock);
+  if (scratch && cpb_shared_lock_init(&shared->lock)) {
     index->shared = shared;
     return true;
   }
-  if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
-  if (writer_gate) pthread_mutex_destroy(&shared->writer_gate);
+  if (scratch) cpb_mutex_free(&shared->scratch_lock);
+  if (writer_gate) cpb_mutex_free(&shared->writer_gate);
   free(shared);
   return false;
 }
@@ -84,9 +88,9 @@ static bool make_shared(cpb_index *index) {
 static void free_shared(cpb_index *index) {
   if (index->shared == NULL) return;
   cpb_scratch_free_all(index);
-  pthread_rwlock_destroy(&index->shared->lock);
-  pthread_mutex_destroy(&index->shared->scratch_lock);
-  pthread_mutex_destroy(&index->shared->writer_gate);
+  cpb_shared_lock_free(&index->shared->lock);
+  cpb_mutex_free(&index->shared->scratch_lock);
+  cpb_mutex_free(&index->shared->writer_gate);
   free(index->shared);
 }
 
@@ -180,7 +184,7 @@ typedef struct coding {
   cpb_index *index;
   added rows;
   size_t first_block, first_panel, threads;
-  pthread_mutex_t lock;
+  cpb_mutex lock;
   cpb_coder *idle[64];
   size_t idle_count;
   cpb_first_fault fault; /* of the added rows */
@@ -188,17 +192,17 @@ typedef struct coding {
 } coding;
 
 static cpb_coder *take_coder(coding *c) {
-  pthread_mutex_lock(&c->lock);
+  cpb_mutex_lock(&c->lock);
   cpb_coder *coder = c->idle_count > 0 ? c->idle[--c->idle_count] : NULL;
-  pthread_mutex_unlock(&c->lock);
+  cpb_mutex_unlock(&c->lock);
   return coder != NULL ? coder : cpb_coder_new(c->index);
 }
 
 static void give_coder(coding *c, cpb_coder *coder) {
-  pthread_mutex_lock(&c->lock);
+  cpb_mutex_lock(&c->lock);
   bool kept = c->idle_count < sizeof c->idle / sizeof *c->idle;
   if (kept) c->idle[c->idle_count++] = coder;
-  pthread_mutex_unlock(&c->lock);
+  cpb_mutex_unlock(&c->lock);
   if (!kept) cpb_coder_free(coder);
 }
 
@@ -262,12 +266,12 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
               .first_panel = first % BLOCK / PANEL,
               .threads = cpb_exec_threads(exec)};
   if (first == index->slots) return CPB_OK;
-  pthread_mutex_init(&c.lock, NULL);
+  cpb_mutex_init(&c.lock);
   if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
   cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);
   index->coder = c.idle_count > 0 ? c.idle[--c.idle_count] : NULL;
   while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
-  pthread_mutex_destroy(&c.lock);
+  cpb_mutex_free(&c.lock);
   if (status == CPB_OK && atomic_load(&c.out_of_memory)) status = cpb_fail_memory(error, "codes of rows");
   if (status == CPB_OK && atomic_load(&c.damaged))
     status = cpb_fail(error, CPB_WHY_CHECKSUM, "index",
@@ -502,14 +506,16 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .rows = index->slots - index->removed,
                            .removed = index->removed,
                            .next_id = index->next_id,
-                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
+                           .code_bytes = index->block_count *
+                                         (cpb_block_code_bytes(index) + cpb_block_record_bytes(index)),
                            .bytes = index->bytes,
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats),
                            .columns = index->options.columns,
                            .dropped = index->dropped,
-                           .directions = index->fold != NULL ? index->fold->directions : 0};
+                           .levels = {0}};
+  for (size_t i = 0; index->fold != NULL && i < CPB_INDEX_LEVELS; i++) ours.levels[i] = index->fold->end[i];
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
 }

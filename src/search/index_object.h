@@ -2,10 +2,10 @@
 #ifndef CPB_SEARCH_INDEX_OBJECT_H
 #define CPB_SEARCH_INDEX_OBJECT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "capball/advanced/index.h"
+#include "base/system_thread.h"
 #include "search/index_ids.h"
 #include "search/byte_filter.h"
 #include "search/t15_fold.h"
@@ -30,6 +30,8 @@ typedef struct cpb_index_block {
   int32_t *term;  /* of a position, see cpb_codes_row */
   uint16_t *row_of;
   cpb_byte_filter_run *panels;
+  char *
+      records; /* of the further levels of a fold, level by level: that of a position at position * its size */
 } cpb_index_block;
 
 /* Memory that searches reuse. */
@@ -41,10 +43,10 @@ typedef struct cpb_index_scratch {
 
 /* Shared by threads, and preserved by compaction. */
 typedef struct cpb_index_shared {
-  pthread_mutex_t
+  cpb_mutex
       writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
-  pthread_rwlock_t lock; /* searches share it */
-  pthread_mutex_t scratch_lock;
+  cpb_shared_lock lock; /* searches share it */
+  cpb_mutex scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
 } cpb_index_shared;
@@ -106,6 +108,14 @@ static inline bool cpb_index_is_removed(const cpb_index *index, size_t slot) {
 
 static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {
   return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
+}
+
+/* The levels that were asked for; none: they are chosen, or there is no fold. */
+static inline cpb_fold_levels cpb_index_levels(const cpb_index *index) {
+  cpb_fold_levels levels = {{0}};
+  for (size_t i = 0; i < CPB_INDEX_LEVELS && index->options.levels[0] != CPB_INDEX_UNFOLDED; i++)
+    levels.directions[i] = index->options.levels[i];
+  return levels;
 }
 
 /* Pinned: stored in files. */

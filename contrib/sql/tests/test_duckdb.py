@@ -1,6 +1,7 @@
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -45,6 +46,20 @@ def test_the_package_loads_its_extension_where_that_is_allowed():
 def table_of(rows):
     lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     return pa.table({"row": np.arange(len(rows)), "x": lists})
+
+
+def test_the_sample_of_the_page(rows, tmp_path, monkeypatch):
+    """The block of docs/how-to/sql.md, on a file of rows."""
+    block, = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/sql.md").read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as con:
+        given = table_of(rows).rename_columns(["id", "x"]) # noqa: F841, read by DuckDB
+        con.execute("COPY given TO 'rows.parquet'")
+        names = {}
+        exec(compile(block, "docs/how-to/sql.md", "exec"), names)
+        names["con"].close()
+        assert con.execute("SELECT count(*), min(len(y)), max(len(y)), min(score) >= -1e-6 FROM 'embedded.parquet'").fetchone() == \
+            (len(rows), rows.shape[1] + 1, rows.shape[1] + 1, True)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +125,15 @@ def test_scores_reasons_and_membership(table, rows):
     got = table.execute("SELECT capball_score($1, x) AS s, capball_inside($1, x) AS i, capball_why($1, x) AS w FROM t ORDER BY row", [text]).fetchnumpy()
     assert got["s"].tolist() == list(model.scores(rows.astype(float))) and got["i"].tolist() == [s >= 0 for s in got["s"]]
     assert np.array_equal(np.array(got["w"].tolist()), model.parts(rows.astype(float))[0])
+
+
+def test_a_detector_is_that_of_the_command_with_its_verdicts_and_p_values(table, rows, command):
+    text = one(table, "SELECT capball_detector(x, 0.05, row) FROM t")
+    assert text == command.ball(rows, "--robust", "--contamination", "0.05")
+    model = capball.BallModel.from_json(text)
+    scores = model.scores(rows.astype(float))
+    got = table.execute("SELECT capball_is_outlier($1, x) AS o, capball_p_value($1, x) AS p FROM t ORDER BY row", [text]).fetchnumpy()
+    assert got["o"].tolist() == list(model.verdicts(scores) == -1) and got["p"].tolist() == list(model.p_values(scores))
 
 
 def test_a_map_for_each_row(table, rows):

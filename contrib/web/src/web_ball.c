@@ -44,7 +44,7 @@ WEB(enclosing_ball) char *web_enclosing_ball(const web_rows *rows, const char *t
 static const char *svdd_method(cpb_svdd_method method) {
   return cpb_model_method_name((cpb_model_method)(method + 1));
 }
-enum { SVDD_METHODS = CPB_MODEL_METHODS - 1 };
+enum { SVDD_METHODS = CPB_SVDD_CAP_SVM_PAPER + 1 };
 
 /* multipliers: one per row, the caller's, or NULL */
 WEB(svdd) char *web_svdd(const web_rows *rows, const char *text, double *multipliers) {
@@ -89,7 +89,7 @@ WEB(model_fit) cpb_model *web_model_fit(const web_rows *rows, const char *text) 
   web_get_flag(&o, "standardize", &fit.standardize);
   web_get_flag(&o, "robust", &fit.robust);
   web_get_flag(&o, "calibrate", &fit.calibrate);
-  web_get_count(&o, "balls", &fit.balls);
+  web_get_count_or(&o, "balls", "auto", &fit.balls);
   web_get_seed(&o, "seed", &fit.seed);
   web_get_number(&o, "contamination", &fit.contamination);
   web_get_vector(&o, "weights", rows->view.rows, &fit.weights);
