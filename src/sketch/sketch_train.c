@@ -41,7 +41,7 @@ CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 2
 
 typedef struct training {
   const cpb_sketch_training *o;
-  const cpb_exec *exec;
+  const cpb_exec *exec, *quiet; /* quiet: of calls whose progress is not that of the training */
   cpb_error *error;
   cpb_view sample;
   cpb_random random;
@@ -93,7 +93,7 @@ static cpb_status prepare(training *t) {
   if (!cpb_principal_directions(&t->z, t->size2, &t->principal, &t->random, t->exec)) return no_memory(t);
   if (t->queries == 0) return CPB_OK;
   return cpb_knn(cpb_view_slice(t->sample, t->queries, t->rows - t->queries),
-                 cpb_view_slice(t->sample, 0, t->queries), NEAR, CPB_L2, t->nearest, t->exec, t->error);
+                 cpb_view_slice(t->sample, 0, t->queries), NEAR, CPB_L2, t->nearest, t->quiet, t->error);
 }
 
 /* ---- a form ---- */
@@ -321,7 +321,7 @@ static cpb_status measure(training *t, cpb_sketch *sketch) {
                                         &estimator, t->error);
   if (status == CPB_OK)
     status = cpb_estimator_search(estimator, cpb_view_slice(t->sample, 0, t->queries), &how, t->found, NULL,
-                                  t->exec, t->error);
+                                  t->quiet, t->error);
   cpb_estimator_free(estimator);
   if (status == CPB_OK) count_found(t, how.k, sketch->options.recall);
   return status;
@@ -329,7 +329,7 @@ static cpb_status measure(training *t, cpb_sketch *sketch) {
 
 static cpb_status encode_and_measure(training *t, cpb_sketch *sketch) {
   cpb_view base = cpb_view_slice(t->sample, t->queries, t->rows - t->queries);
-  cpb_status status = cpb_sketch_encode(sketch, base, t->codes, t->exec, t->error);
+  cpb_status status = cpb_sketch_encode(sketch, base, t->codes, t->quiet, t->error);
   return status == CPB_OK ? measure(t, sketch) : status;
 }
 
@@ -470,6 +470,9 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   t.rows = sample.rows < most ? sample.rows : most;
   t.queries = t.rows / 4 < QUERIES ? t.rows / 4 : QUERIES;
   if (t.rows - t.queries < 2 * NEAR) t.queries = 0;
+  cpb_exec quiet = exec != NULL ? *exec : (cpb_exec){.size = sizeof quiet};
+  quiet.progress = NULL;
+  t.quiet = exec != NULL ? &quiet : NULL;
   t.bytes = options->bytes != 0 ? options->bytes : options->bits / 8 + NUMBERS;
   status = train(&t, sketch);
   cpb_memory_free(&t.memory);
