@@ -1,5 +1,5 @@
 /* An index in a file: build, change, check and search it. */
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -154,7 +154,7 @@ static int remove_ids(cli_job *job, cpb_index *index) {
     if (!cli_read_count(word, &end, &ids[i]) || *end != 0)
       result = cli_misuse(job, "\"%s\" is not an id", word);
   }
-  if (result == CLI_OK && (cpb_index_remove(index, ids, count, &error) != CPB_OK ||
+  if (result == CLI_OK && (cpb_index_remove(index, ids, count, NULL, &error) != CPB_OK ||
                            cpb_index_save(index, NULL, &error) != CPB_OK))
     result = fail(job, &error);
   free(ids);
@@ -277,6 +277,84 @@ const cli_command cli_verb_index_info = {
     .most = 1,
     .options = info_options,
     .run = info};
+
+/* ---- export ---- */
+
+enum { EXPORTED = 1024 /* rows at once */ };
+
+static int open_rows_file(cli_job *job, const cpb_index_report *f, cli_output *out) {
+  const cli_options *o = &job->options;
+  cpb_writer_options options;
+  cpb_error error;
+  cpb_writer_options_init(&options, sizeof options);
+  options.format = o->to;
+  options.dtype = cli_output_dtype(o->output, o->to, o->dtype, f->dtype);
+  options.cols = f->cols;
+  options.rows = f->rows;
+  options.columns = o->bare ? NULL : f->columns;
+  cpb_status status = cpb_writer_open(o->output, &options, &out->writers[out->count++], &error);
+  return status == CPB_OK ? CLI_OK : fail(job, &error);
+}
+
+static int export_rows(cli_job *job, const cpb_index *index, const cpb_index_report *f, cli_output *out) {
+  char *rows = cli_alloc(EXPORTED * f->cols, cpb_dtype_size(f->dtype));
+  uint64_t *ids = cli_alloc(EXPORTED, sizeof *ids), place = 0;
+  size_t count = 0;
+  cpb_error error;
+  int result = CLI_OK;
+  do {
+    if (cpb_index_read(index, &place, EXPORTED, ids, rows, &count, &error) != CPB_OK)
+      result = fail(job, &error);
+    if (result == CLI_OK) result = cli_output_append(out, 0, cpb_rows(rows, f->dtype, count, f->cols));
+    if (result == CLI_OK) result = cli_output_append(out, 1, cpb_rows(ids, CPB_I64, count, 1));
+  } while (result == CLI_OK && count > 0);
+  free(rows);
+  free(ids);
+  return result;
+}
+
+static int export_index(cli_job *job) {
+  const cli_options *o = &job->options;
+  cpb_index *index = NULL;
+  cli_output out = {.job = job};
+  int result = cli_check_typed(job, o->output, o->to, "to");
+  if (result == CLI_OK && o->ids != NULL) result = cli_check_id_format(job, o->ids, NULL, "ids");
+  if (result == CLI_OK) result = open_index(job, false, &index);
+  if (result != CLI_OK) return result;
+  cpb_index_report f = facts_of(index);
+  if (o->ids != NULL && f.next_id > (uint64_t)INT64_MAX + 1)
+    result = cli_fail(job, "%s: ids above 2^63-1 cannot be written", job->operands[0]);
+  if (result == CLI_OK) result = open_rows_file(job, &f, &out);
+  if (result == CLI_OK)
+    result = cli_output_add(&out, o->ids, NULL, cli_id_dtype(o->ids, NULL, f.next_id), 1, f.rows, "id");
+  if (result == CLI_OK) result = export_rows(job, index, &f, &out);
+  result = cli_output_finish(&out, result);
+  cpb_index_free(index);
+  return result;
+}
+
+static CLI_OPTION(exported_ids, "ids", 0, CLI_WRITTEN, "FILE", ids,
+                  "write the ids of the rows, one per row, in the same order");
+
+CLI_OPTIONS(export_options, &cli_opt_output, &exported_ids, &cli_opt_dtype, &cli_opt_to, &cli_opt_bare,
+            &cli_opt_quiet, &cli_opt_help);
+
+const cli_command cli_verb_index_export = {
+    .verb = "index export",
+    .operands = "INDEX -o ROWS",
+    .summary = "write the rows of an index, and their ids, to files",
+    .text = "In the order in which they were added, in any format that `capball convert` writes; --to and "
+            "--dtype are those of ROWS.",
+    .example = "printf '0,0\n3,4\n6,8\n' > base.csv\n"
+               "capball index build base.csv -o base.index\n"
+               "capball index remove base.index 1\n"
+               "capball index export base.index -o rows.csv --ids ids.csv\n"
+               "paste -d: ids.csv rows.csv",
+    .least = 1,
+    .most = 1,
+    .options = export_options,
+    .required = 1,
+    .run = export_index};
 
 /* ---- searches ---- */
 

@@ -1,5 +1,5 @@
 /* An index in a file: built, opened, changed and searched. */
-#include <capball/advanced/index.h>
+#include <capball/index.h>
 #include <capball/capball.h>
 #include <stdio.h>
 
@@ -19,7 +19,8 @@ int main(int argc, char **argv) {
       cpb_index_add(built, cpb_rows(x, CPB_F32, N, D), NULL, NULL, &error) != CPB_OK ||
       cpb_index_save(built, path, &error) != CPB_OK || cpb_index_open(path, true, &index, &error) != CPB_OK ||
       cpb_index_add(index, cpb_rows(more, CPB_F32, 1, D), &id, NULL, &error) != CPB_OK ||
-      cpb_index_remove(index, &gone, 1, &error) != CPB_OK || cpb_index_save(index, NULL, &error) != CPB_OK ||
+      cpb_index_remove(index, &gone, 1, NULL, &error) != CPB_OK ||
+      cpb_index_save(index, NULL, &error) != CPB_OK ||
       cpb_index_search(index, cpb_rows(q, CPB_F32, 1, D), K, NULL, hits, NULL, NULL, &error) != CPB_OK)
     fprintf(stderr, "%s\n", error.text);
   for (int i = 0; i < K; i++) printf("row %d at %.4f\n", (int)hits[i].id, hits[i].value);

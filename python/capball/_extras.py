@@ -9,7 +9,7 @@ from typing import Any
 _PACKAGES = {"annoy": ("annoy", "engines"), "faiss": ("faiss-cpu", "engines"), "hnswlib": ("hnswlib", "engines"),
              "usearch": ("usearch", "engines"), "scann": ("scann", "paper"), "psycopg": ("psycopg", ""),
              "sklearn": ("scikit-learn", "sklearn"), "pyod": ("pyod", "pyod"), "torch": ("torch", "torch"),
-             "matplotlib": ("matplotlib", "plots"), "tqdm": ("tqdm", "")}
+             "matplotlib": ("matplotlib", "plots"), "tqdm": ("tqdm", ""), "pyarrow": ("pyarrow", "")}
 
 
 def module(name: str) -> Any:

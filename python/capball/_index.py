@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
-from . import _arrays, _core
+from . import _arrays, _core, _extras
 from ._hits import Neighbors, Within
 from ._progress import bar
 
@@ -173,14 +173,28 @@ class Index(_core.Index):
         if self._lent is not None:
             self._lent.append(rows)
 
-    def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
-        """Adds rows, all of them or none; without ids they get the numbers after the largest id that was ever used."""
-        facts = self.describe()
+    def add(self, rows: Any, ids: Any = None, *, threads: int | None = None, progress: Any = None) -> np.ndarray:  # type: ignore[override]
+        """Adds rows, all of them or none, and gives their ids; without ids they get the numbers after the largest id that was
+        ever used."""
         array = self._rows(rows)
-        if ids is None and facts["next_id"] + (len(array) if array.ndim > 1 else 1) > 2**63:
-            raise ValueError(f"no ids are left after {facts['next_id'] - 1}: pass ids")
+        count = len(array) if array.ndim > 1 else 1
+        given = None if ids is None else _ids(ids)
+        if given is None and self.describe()["next_id"] + count > 2**63:
+            raise ValueError(f"no ids are left after {self.describe()['next_id'] - 1}: pass ids")
         with self._at_work("add", progress) as callback, self._lending:
-            super().add(array, None if ids is None else _ids(ids), threads, callback)
+            if given is None:
+                first = super().append(array, threads, callback)
+                given = np.arange(first, first + count, dtype=np.int64)
+            else:
+                super().add(array, given, threads, callback)
+            self._lend(array)
+        return given
+
+    def put(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
+        """Adds the rows whose ids are not in the index and replaces the others, all of them or none."""
+        array = self._rows(rows)
+        with self._at_work("put", progress) as callback, self._lending:
+            super().put(array, _ids(ids), threads, callback)
             self._lend(array)
 
     def replace(self, rows: Any, ids: Any, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
@@ -197,15 +211,59 @@ class Index(_core.Index):
             if self._lent is not None:
                 self._lent.clear()
 
-    def remove(self, ids: Any) -> None:
-        """Removes the rows of ids, all of them or none."""
+    def remove(self, ids: Any) -> int:
+        """Removes the rows of ids, and gives how many there were; ids that are not in the index are ignored."""
         self._check()
-        super().remove(_ids(ids))
+        return int(super().remove(_ids(ids)))
 
-    def rows(self, ids: Any) -> np.ndarray:
-        """The rows of ids."""
+    def rows(self, ids: Any = None) -> np.ndarray:
+        """The rows of ids; without ids all rows, in the order of `ids`."""
         self._check()
-        return super().rows(_ids(ids))
+        return super().rows(_ids(ids)) if ids is not None else self._contents(ids=False)[1]
+
+    def _block(self, place: int, room: int, ids: bool = True, rows: bool = True) -> tuple[int, Any, Any]:
+        """The next place, and ids and rows from this place on; those that are not wanted are None."""
+        self._check()
+        place, count, given, vectors = super().read(place, room, ids, rows)
+        return place, None if given is None else given[:count], None if vectors is None else vectors[:count]
+
+    def _contents(self, ids: bool = True, rows: bool = True) -> tuple[Any, Any]:
+        """All ids and rows of one moment."""
+        room = len(self)
+        while True:
+            _, given, vectors = self._block(0, room + 1, ids, rows)
+            if len(vectors if given is None else given) <= room:
+                return given, vectors
+            room = 2 * room + 1  # another thread has added rows
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of all rows, in order of arrival."""
+        return self._contents(rows=False)[0]
+
+    def blocks(self, size: int = 8192) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Ids and rows, so many at a time. Changes while it goes on may be seen; after a compaction it fails."""
+        place, ids, rows = self._block(0, size)
+        while len(ids):
+            yield ids, rows
+            place, ids, rows = self._block(place, size)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The ids."""
+        return iter(self.ids.tolist())
+
+    def __getitem__(self, id: Any) -> np.ndarray:
+        """The row of an id; KeyError if there is none."""
+        if id not in self:
+            raise KeyError(id)
+        return self.rows([id])[0]
+
+    def to_arrow(self) -> Any:
+        """A table of Arrow with a column `id`, and a column `vector` of fixed-size lists."""
+        pa = _extras.module("pyarrow")
+        ids, rows = self._contents()
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+        return pa.table({"id": pa.array(ids), "vector": vectors})
 
     def search(self, queries: Any, k: int = 10, *, filter: Any = None, out: Any = None, threads: int | None = None,  # type: ignore[override]
                progress: Any = None) -> Neighbors:

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "face.h"
-#include <capball/advanced/index.h>
+#include <capball/index.h>
 
 static void free_index(void *held) { cpb_index_free(held); }
 
@@ -152,8 +152,33 @@ static PyObject *change(FACE_CALL, const char *function, changing *call, int req
 }
 
 static PyObject *index_add(FACE_CALL) { return change(self, args, nargs, kwnames, "add", cpb_index_add, 1); }
+static PyObject *index_put(FACE_CALL) { return change(self, args, nargs, kwnames, "put", cpb_index_put, 2); }
 static PyObject *index_replace(FACE_CALL) {
   return change(self, args, nargs, kwnames, "replace", cpb_index_replace, 2);
+}
+
+/* Rows under the next ids; the id of the first. */
+static PyObject *index_append(FACE_CALL) {
+  static const char *const names[] = {"rows", "threads", "progress", NULL};
+  PyObject *values[3];
+  face_rows rows;
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  uint64_t first = 0;
+  if (face_arguments("append", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (face_run_begin(&run, values[1], values[2]) < 0) {
+    face_rows_drop(&rows);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_append(held(self), rows.view, &first, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  face_rows_drop(&rows);
+  return status == CPB_OK ? PyLong_FromUnsignedLongLong(first) : face_fail(status, &error);
 }
 
 /* Contiguous numbers of 8 bytes each, as capball._index passes them. */
@@ -167,14 +192,15 @@ static int take_words(PyObject *object, Py_buffer *buffer) {
 
 static PyObject *index_remove(PyObject *self, PyObject *ids) {
   Py_buffer buffer;
+  uint64_t removed = 0;
   cpb_error error;
   cpb_status status;
   if (take_words(ids, &buffer) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS;
-  status = cpb_index_remove(held(self), buffer.buf, (size_t)buffer.len / 8, &error);
+  status = cpb_index_remove(held(self), buffer.buf, (size_t)buffer.len / 8, &removed, &error);
   Py_END_ALLOW_THREADS;
   PyBuffer_Release(&buffer);
-  return outcome(status, &error);
+  return status == CPB_OK ? PyLong_FromUnsignedLongLong(removed) : face_fail(status, &error);
 }
 
 static PyObject *index_rows(PyObject *self, PyObject *ids) {
@@ -195,6 +221,42 @@ static PyObject *index_rows(PyObject *self, PyObject *ids) {
   Py_END_ALLOW_THREADS;
   PyBuffer_Release(&buffer);
   return face_out_end(&rows, status, &error);
+}
+
+/* The next `room` rows from `place` on, as (place, count, ids, rows), of which `count` are filled; what is
+ * not wanted is None. */
+static PyObject *index_read(FACE_CALL) {
+  static const char *const names[] = {"place", "room", "ids", "rows", NULL};
+  PyObject *values[4];
+  size_t place, room = 0, count = 0;
+  bool wants_ids = true, wants_rows = true;
+  face_out ids = {0}, rows = {0};
+  cpb_error error;
+  cpb_index_report report = {.size = sizeof report};
+  if (face_arguments("read", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_size(values[0], "place", &place) < 0 || face_size(values[1], "room", &room) < 0 ||
+      face_flag(values[2], &wants_ids) < 0 || face_flag(values[3], &wants_rows) < 0)
+    return NULL;
+  describe(held(self), &report);
+  if ((wants_ids && face_out_take(&ids, NULL, "ids", CPB_I64, 1, room, FACE_ONE_ROW) < 0) ||
+      (wants_rows && face_out_take(&rows, NULL, "rows", report.dtype, room, report.cols, FACE_ROWS) < 0)) {
+    face_out_drop(&ids);
+    return NULL;
+  }
+  cpb_status status;
+  uint64_t at = place;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_read(held(self), &at, room, wants_ids ? ids.out.data : NULL,
+                          wants_rows ? rows.out.data : NULL, &count, &error);
+  Py_END_ALLOW_THREADS;
+  if (status != CPB_OK) {
+    face_out_drop(&ids);
+    face_out_drop(&rows);
+    return face_fail(status, &error);
+  }
+  return Py_BuildValue("KnNN", (unsigned long long)at, (Py_ssize_t)count,
+                       wants_ids ? face_out_done(&ids) : face_none(),
+                       wants_rows ? face_out_done(&rows) : face_none());
 }
 
 /* ---- filters */
@@ -448,7 +510,10 @@ static PyMethodDef index_methods[] = {FACE_CLASS("open", index_open, NULL),
                                       FACE_METHOD("compact", index_compact, NULL),
                                       FACE_METHOD("check", index_check, NULL),
                                       FACE_METHOD("add", index_add, NULL),
+                                      FACE_METHOD("append", index_append, NULL),
+                                      FACE_METHOD("put", index_put, NULL),
                                       FACE_METHOD("replace", index_replace, NULL),
+                                      FACE_METHOD("read", index_read, NULL),
                                       {"remove", index_remove, METH_O, NULL},
                                       {"rows", index_rows, METH_O, NULL},
                                       FACE_METHOD("search", index_search, NULL),

@@ -38,8 +38,9 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498 and 10 in index and 20 not in index and 11 not in index
     np.testing.assert_array_equal(index.rows([30, 10]), [base[0] + 1, base[1]])
     assert index.search(base[:1] + 1, k=1).ids[0, 0] == 30
-    with pytest.raises(capball.InvalidValue, match="id 20 is not in the index"):
-        index.remove([10, 20])
+    assert index.remove([20, 11]) == 0 and index.remove([40, 20]) == 1 and index.add(base[4:5], ids=[40]).tolist() == [40]
+    with pytest.raises(capball.InvalidValue, match="id 10 is given twice"):
+        index.remove([10, 10])
     with pytest.raises(capball.InvalidValue, match="id 10 is already in the index"):
         index.add(base[:1], ids=[10])
     with pytest.raises(capball.RowError, match="row 1"):
@@ -47,6 +48,40 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498
     index.compact()
     assert len(index) == 498 and index.describe()["removed"] == 0
+
+
+def test_what_went_in_comes_out(rng):
+    base = rng.normal(size=(3000, 40)).astype(np.float32)
+    index = capball.Index(base[:2000])
+    assert index.add(base[2000:]).tolist() == list(range(2000, 3000))
+    index.remove(np.arange(0, 3000, 7))
+    kept = np.setdiff1d(np.arange(3000), np.arange(0, 3000, 7))
+    np.testing.assert_array_equal(index.ids, kept)
+    np.testing.assert_array_equal(index.rows(), base[kept])
+    np.testing.assert_array_equal(index[5], base[5])
+    with pytest.raises(KeyError):
+        index[7]
+    assert list(index)[:3] == [1, 2, 3]
+    ids, rows = (np.concatenate(parts) for parts in zip(*index.blocks(700)))
+    np.testing.assert_array_equal(ids, kept)
+    np.testing.assert_array_equal(rows, base[kept])
+    blocks = index.blocks(700)
+    next(blocks)
+    index.compact()
+    with pytest.raises(ValueError, match="compacted"):
+        next(blocks)
+    index.put(base[:3] + 1, [5, 7, 9])
+    np.testing.assert_array_equal(index.rows([5, 7, 9]), base[:3] + 1)
+    assert len(index) == len(kept) + 1
+    with pytest.raises(capball.InvalidValue, match="id 5 is given twice"):
+        index.put(base[:2], [5, 5])
+
+
+def test_to_arrow(rng):
+    pytest.importorskip("pyarrow")
+    base = rng.normal(size=(50, 4))
+    table = capball.Index(base).to_arrow()
+    assert table.column_names == ["id", "vector"] and table["vector"][7].as_py() == base[7].tolist()
 
 
 def test_rows_that_are_not_copied(rng):

@@ -95,7 +95,7 @@ static uint64_t bytes_per_row(const record *r, uint64_t row_bytes) {
 
 static bool is_record(const cpb_index *index, const cpb_index_file *file, const record *r, uint64_t size) {
   if (r->mark != record_mark || r->sequence != file->sequence + 1 || r->has_ids > 1) return false;
-  if (r->kind < CPB_CHANGE_ADD || r->kind > CPB_CHANGE_REPLACE) return false;
+  if (r->kind < CPB_CHANGE_ADD || r->kind > CPB_CHANGE_PUT) return false;
   if (r->kind != CPB_CHANGE_ADD && r->has_ids == 0) return false;
   return r->count > 0 && r->count <= (size - file->end - sizeof *r) / bytes_per_row(r, index->row_bytes);
 }

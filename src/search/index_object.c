@@ -13,7 +13,6 @@
 #include "search/index_object.h"
 #include "search/index_codes.h"
 #include "search/index_scratch.h"
-#include "search/index_seek.h"
 #include "base/blocks.h"
 #include "base/tell.h"
 
@@ -305,12 +304,14 @@ static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error
   return status;
 }
 
-static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, bool present,
+/* Ids of an ADD are not in the index, those of a PUT may be. */
+static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, cpb_change_kind kind,
                             cpb_error *error) {
+  bool present = kind != CPB_CHANGE_ADD;
   cpb_status status = check_once(ids, count, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     bool found = cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT;
-    if (found != present)
+    if (kind != CPB_CHANGE_PUT && found != present)
       status =
           cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
                    (unsigned long long)ids[i], present ? "not in" : "already in");
@@ -406,15 +407,17 @@ static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change
   return status;
 }
 
-/* The new rows are added before the old ones are removed, so that a failure leaves the old ones. */
-static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
-                                 cpb_error *error) {
+/* Of a REPLACE or PUT: the new rows are added before the old ones, if there are, are removed, so that a failure leaves the
+ * old ones. */
+static cpb_status put_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
   size_t *old = malloc((change->count + 1) * sizeof *old);
   if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
   for (size_t i = 0; i < change->count; i++)
     old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits);
   cpb_status status = add_logged(index, change, exec, error);
-  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_removed(index, old[i]);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++)
+    if (old[i] != CPB_NO_SLOT) mark_removed(index, old[i]);
   free(old);
   return status;
 }
@@ -422,18 +425,18 @@ static cpb_status replace_logged(cpb_index *index, const cpb_index_change *chang
 cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error) {
   cpb_status status = CPB_OK;
-  if (change->ids != NULL)
-    status = check_ids(index, change->ids, change->count, change->kind != CPB_CHANGE_ADD, error);
+  if (change->ids != NULL) status = check_ids(index, change->ids, change->count, change->kind, error);
   if (status != CPB_OK || change->count == 0) return status;
   switch (change->kind) {
   case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
   case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
-  default: return replace_logged(index, change, exec, error);
+  default: return put_logged(index, change, exec, error);
   }
 }
 
-static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
-                         cpb_error *error) {
+/* first: NULL, or receives the next id before the change. */
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64_t *first,
+                         const cpb_exec *exec, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = CPB_OK;
   if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
@@ -442,6 +445,7 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, const 
   if (status != CPB_OK) return status;
   cpb_index_lock_alone(index);
   status = check_writable(index, error);
+  if (first != NULL) *first = index->next_id;
   if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
   cpb_index_unlock(index);
   return status;
@@ -449,69 +453,59 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, const 
 
 cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                          cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, NULL, exec, error);
 }
 
-cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
-  return change(index, &(cpb_index_change){.kind = CPB_CHANGE_REMOVE, .count = count, .ids = ids}, NULL,
-                error);
+cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
+                            cpb_error *error) {
+  if (first == NULL) return cpb_fail_missing(error, "first");
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows}, first, exec, error);
 }
 
 cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                              cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, NULL, exec, error);
 }
 
-static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
-  cpb_row_buffer buffer;
-  const char *row = cpb_slot_read(index, slot, &buffer);
-  if (row == NULL) return cpb_seek_fail_read(error);
-  memcpy(to, row, index->row_bytes);
+cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows}, NULL, exec, error);
+}
+
+/* Those of the ids that are in the index, in *kept. */
+static cpb_status keep_present(const cpb_index *index, const uint64_t *ids, size_t count, uint64_t **kept,
+                               size_t *found, cpb_error *error) {
+  *found = 0;
+  *kept = malloc((count + 1) * sizeof **kept);
+  if (*kept == NULL) return cpb_fail_memory(error, "%zu ids", count);
+  for (size_t i = 0; i < count; i++)
+    if (cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT)
+      (*kept)[(*found)++] = ids[i];
   return CPB_OK;
 }
 
-cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
-                          cpb_error *error) {
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  if ((ids == NULL || rows == NULL) && count > 0)
-    return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
-  cpb_index_lock_shared(index);
-  cpb_status status = cpb_index_check_open(index, error);
-  for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->removed_bits);
-    if (slot == CPB_NO_SLOT)
-      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
-                        (unsigned long long)ids[i]);
-    else
-      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
-  }
-  cpb_index_unlock(index);
+static cpb_status remove_present(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                                 cpb_error *error) {
+  uint64_t *kept = NULL;
+  size_t found = count;
+  cpb_status status = check_once(ids, count, error);
+  if (status == CPB_OK && removed != NULL) status = keep_present(index, ids, count, &kept, &found, error);
+  cpb_index_change change = {.kind = CPB_CHANGE_REMOVE, .count = found, .ids = kept != NULL ? kept : ids};
+  if (status == CPB_OK) status = cpb_index_apply(index, &change, NULL, error);
+  if (status == CPB_OK && removed != NULL) *removed = found;
+  free(kept);
   return status;
 }
 
-void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
-  if (index == NULL) {
-    cpb_sized_give(report, NULL, sizeof *report);
-    return;
-  }
-  cpb_index_lock_shared(index);
-  cpb_index_report ours = {.size = sizeof ours,
-                           .cols = index->options.cols,
-                           .dtype = index->options.dtype,
-                           .metric = index->options.metric,
-                           .rows = index->slots - index->removed,
-                           .removed = index->removed,
-                           .next_id = index->next_id,
-                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
-                           .bytes = index->bytes,
-                           .queries = atomic_load(&index->shared->queries),
-                           .measured = atomic_load(&index->shared->measured),
-                           .by_floats = atomic_load(&index->shared->by_floats),
-                           .columns = index->options.columns,
-                           .dropped = index->dropped,
-                           .directions = index->fold != NULL ? index->fold->directions : 0};
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                            cpb_error *error) {
+  if (index == NULL || (ids == NULL && count > 0))
+    return cpb_fail_missing(error, index == NULL ? "index" : "ids");
+  cpb_index_lock_alone(index);
+  cpb_status status = check_writable(index, error);
+  if (status == CPB_OK) status = remove_present(index, ids, count, removed, error);
   cpb_index_unlock(index);
-  cpb_sized_give(report, &ours, sizeof ours);
+  return status;
 }
 
 /* ---- compaction ---- */
@@ -558,6 +552,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
   memcpy(own, fresh, sizeof kept);
   memcpy(fresh, kept, sizeof kept);
   index->next_id = next_id;
+  index->shared->generation++;
   if (index->fold == NULL) index->byte_filter.float_filter = &index->float_filter;
   if (other->fold == NULL) other->byte_filter.float_filter = &other->float_filter;
   cpb_coder_free(index->coder); /* it refers to the other's float filter */

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "search/index_ids.h"
 #include "search/byte_filter.h"
 #include "search/t15_fold.h"
@@ -47,6 +47,7 @@ typedef struct cpb_index_shared {
   pthread_mutex_t scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
+  uint64_t generation; /* how often rows got other slots; changes under the lock */
 } cpb_index_shared;
 
 /* The operations of the file of an index: the object calls its file only through these. */
@@ -113,6 +114,7 @@ typedef enum cpb_change_kind {
   CPB_CHANGE_ADD = 1,
   CPB_CHANGE_REMOVE = 2,
   CPB_CHANGE_REPLACE = 3,
+  CPB_CHANGE_PUT = 4, /* adds or replaces */
 } cpb_change_kind;
 
 typedef struct cpb_index_change {

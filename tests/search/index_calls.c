@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/capball.h"
 #include "support/scratch.h"
 
@@ -74,7 +74,7 @@ static void arguments_that_are_missing(void **state) {
   assert_non_null(strstr(error.text, "hits"));
   assert_int_equal(cpb_index_rows(index, &(uint64_t){0}, 1, NULL, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "rows"));
-  assert_int_equal(cpb_index_remove(index, NULL, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(index, NULL, 1, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_save(index, NULL, &error), CPB_EINVAL);
   assert_true(count_of(index) == 1);
   cpb_index_free(index);
@@ -98,7 +98,7 @@ static void a_closed_index(void **state) {
   assert_true(count_of(next) == 2 && count_of(writer) == 0);
   assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "the index is closed"));
-  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_search(writer, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_rows(writer, &(uint64_t){0}, 1, row, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_save(writer, path, &error), CPB_EINVAL);
@@ -213,7 +213,7 @@ static void names_of_columns(void **state) {
   assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
   cpb_index_free(index);
   assert_int_equal(cpb_index_open(path, true, &index, NULL), CPB_OK);
-  assert_int_equal(cpb_index_remove(index, &(uint64_t){0}, 1, NULL), CPB_OK);
+  assert_int_equal(cpb_index_remove(index, &(uint64_t){0}, 1, NULL, NULL), CPB_OK);
   assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
   cpb_index_describe(index, &report);
   assert_true(report.rows == 0);

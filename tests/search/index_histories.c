@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "capball/advanced/feed.h"
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "base/rows.h"
 #include "loops/table.h"
 
@@ -236,8 +236,27 @@ static void range_is_right(model *m, const cpb_index *index, const cpb_exec *exe
   assert_int_equal(r.called, n);
 }
 
+/* Block by block, every row of the model is there once. */
+static void contents_are_right(const model *m, const cpb_index *index) {
+  static uint64_t ids[500];
+  static char rows[500 * COLS_MOST * 8];
+  uint64_t place = 0;
+  size_t room = 1 + (size_t)m->count % 499, count = 0, seen = 0;
+  do {
+    must(cpb_index_read(index, &place, room, ids, rows, &count, &failure));
+    for (size_t i = 0; i < count; i++) {
+      size_t at = place_of(m, ids[i]);
+      assert_true(model_has(m, ids[i]));
+      assert_memory_equal(rows + i * m->row_bytes, m->rows + at * m->row_bytes, m->row_bytes);
+    }
+    seen += count;
+  } while (count > 0);
+  assert_int_equal(seen, m->count);
+}
+
 static void rows_are_right(model *m, const cpb_index *index) {
   char row[COLS_MOST * 8];
+  contents_are_right(m, index);
   cpb_index_report report = {.size = sizeof report};
   cpb_index_describe(index, &report);
   assert_int_equal(report.rows, m->count);
@@ -317,7 +336,13 @@ static size_t some_of(model *m, size_t most) {
 
 static void remove_some(model *m, cpb_index *index) {
   size_t count = some_of(m, test_below(&m->rng, 10) == 0 ? 1000 : 20);
-  must(cpb_index_remove(index, new_ids, count, &failure));
+  uint64_t removed = NOBODY;
+  if (test_below(&m->rng, 2) == 0) {
+    new_ids[count] = NOBODY; /* is ignored */
+    must(cpb_index_remove(index, new_ids, count + 1, &removed, &failure));
+    assert_true(removed == count);
+  } else
+    must(cpb_index_remove(index, new_ids, count, NULL, &failure));
   for (size_t i = 0; i < count; i++) model_remove(m, new_ids[i]);
 }
 
@@ -326,6 +351,22 @@ static void replace_some(model *m, cpb_index *index, const cpb_exec *exec) {
   must(cpb_index_replace(index, lend(make_rows(m, count, new_rows)), new_ids, exec, &failure));
   for (size_t i = 0; i < count; i++) {
     model_remove(m, new_ids[i]);
+    model_add(m, new_ids[i], new_rows + i * m->row_bytes);
+  }
+}
+
+/* New ids and present ones, in one call. */
+static void put_some(model *m, cpb_index *index, const cpb_exec *exec) {
+  size_t count = some_of(m, 40), most = count + test_below(&m->rng, 40);
+  for (size_t i = count; i < most && m->count + most < ROWS_MOST / 2; i++) {
+    uint64_t id = test_below(&m->rng, ID_SPREAD);
+    bool twice = false;
+    for (size_t j = 0; j < count; j++) twice |= new_ids[j] == id;
+    if (!twice) new_ids[count++] = id;
+  }
+  must(cpb_index_put(index, lend(make_rows(m, count, new_rows)), new_ids, exec, &failure));
+  for (size_t i = 0; i < count; i++) {
+    if (model_has(m, new_ids[i])) model_remove(m, new_ids[i]);
     model_add(m, new_ids[i], new_rows + i * m->row_bytes);
   }
 }
@@ -339,7 +380,7 @@ static void fail_some(model *m, cpb_index *index) {
     new_ids[count - 1] = m->ids[test_below(&m->rng, m->count)];
     assert_int_equal(cpb_index_add(index, rows, new_ids, NULL, NULL), CPB_EINVAL);
     new_ids[count - 1] = NOBODY;
-    assert_int_equal(cpb_index_remove(index, new_ids, count, NULL), CPB_EINVAL);
+    assert_int_equal(cpb_index_remove(index, new_ids, count, NULL, NULL), CPB_EINVAL);
   }
   if (m->dtype != CPB_F32) return;
   ((float *)(void *)new_rows)[test_below(&m->rng, count * m->cols)] = NAN;
@@ -400,7 +441,7 @@ static cpb_index *close_and_open(model *m, cpb_index *index) {
   assert_int_equal(cpb_index_open(file_name, true, &second, NULL), CPB_EIO); /* one writer */
   cpb_index *reader = opened(file_name, false);
   assert_true(has_state(reader, m));
-  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL, NULL), CPB_EINVAL);
   cpb_index_free(index);
   index = opened(file_name, true);
   assert_true(has_state(index, m) && has_state(reader, m));
@@ -409,9 +450,10 @@ static cpb_index *close_and_open(model *m, cpb_index *index) {
 }
 
 static void change_something(model *m, cpb_index *index) {
-  switch (test_below(&m->rng, 3)) {
+  switch (test_below(&m->rng, 4)) {
   case 0: add(m, index, true, NULL); break;
   case 1: remove_some(m, index); break;
+  case 2: put_some(m, index, NULL); break;
   default: replace_some(m, index, NULL); break;
   }
 }
@@ -539,6 +581,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
     case 3: remove_some(&m, index); break;
     case 4:
       if (!numbered || test_below(&m.rng, 4) == 0) replace_some(&m, index, exec);
+      if (!numbered || test_below(&m.rng, 4) == 0) put_some(&m, index, exec);
       break;
     case 5: range_is_right(&m, index, exec); break;
     case 6: rows_are_right(&m, index); break;

@@ -1,25 +1,24 @@
-/* A persistent index, searched exactly. Rows of 32 to 16384 numbers are stored with codes of one byte per number.  T13
+/* A persistent index, searched exactly. Rows of 32 to 16384 numbers are stored with codes of one byte per number.  T13 T15
  *
  * The index stores what cpb_knn prepares for every call, so that a query takes one pass over the codes, which are a quarter
  * of the size of f32 rows. Results are those of cpb_knn over the present rows, in values, ids and the order of ties, for
  * every instruction set and number of threads: codes only exclude rows, and the values of the others are computed in
  * double. Rows of bytes, except under COSINE, are their own codes and are stored once.
  *
- * Rows have 64-bit ids: the caller's, or their numbers in order of arrival. Any number of threads may search while one
- * adds, removes or replaces rows: a search sees the state before or after such a call, never a part of it. Functions that a
- * call calls back, filters and those of its cpb_exec too, must not call functions of the same index.
+ * Rows have 64-bit ids: the caller's, or their numbers in order of arrival.
  *
- * Advanced: can change between releases. */
-#ifndef CAPBALL_ADVANCED_INDEX_H
-#define CAPBALL_ADVANCED_INDEX_H
+ * Threads: all functions but cpb_index_free may be called at the same time from any number of threads. Searches and reads run
+ * side by side; each sees the state before or after a change, never a part of it. Changes are made one after the other, and
+ * wait for the searches that are running. Compaction lets searches run until its last step. Functions that a call calls back,
+ * filters and those of its cpb_exec too, must not call functions of the same index. */
+#ifndef CAPBALL_INDEX_H
+#define CAPBALL_INDEX_H
 
 #include <stdbool.h>
 
 #include "capball/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CPB_BEGIN
 
 typedef struct cpb_index cpb_index;
 
@@ -53,13 +52,24 @@ CPB_API void cpb_index_free(cpb_index *index);
 CPB_CALL cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
-/** Removes the rows with given ids; all of them or none. EINVAL: an id that is not in the index, or given twice. The
- *  memory is reused after cpb_index_compact. */
-CPB_CALL cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error);
+/** Adds rows under the next ids, as cpb_index_add without ids.
+ *  first   receives the id of the first of them; the others follow it */
+CPB_CALL cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
+                                     cpb_error *error);
+
+/** Removes the rows with given ids; all of them or none. EINVAL: an id that is given twice. The memory is reused after
+ *  compaction.
+ *  removed   receives how many there were: ids that are not in the index are ignored. NULL: such an id is EINVAL */
+CPB_CALL cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                                     cpb_error *error);
 
 /** Replaces the rows with given ids; all of them or none. As cpb_index_add and cpb_index_remove. */
 CPB_CALL cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids,
                                       const cpb_exec *exec, cpb_error *error);
+
+/** Adds the rows whose ids are not in the index and replaces the others; all of them or none. As cpb_index_add. */
+CPB_CALL cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                                  cpb_error *error);
 
 /** Which rows a search may find. Set exactly one of `allow`, `bitmap` and `ids`; all are borrowed for the call. */
 typedef struct cpb_index_filter {
@@ -108,6 +118,14 @@ CPB_CALL cpb_status cpb_index_range(const cpb_index *index, cpb_view queries, co
  *  EINVAL: an id that is not in the index. */
 CPB_CALL cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
                                    cpb_error *error);
+
+/** The present rows and their ids, block by block, in order of arrival.
+ *  place   0 begins; each call leaves there where the next one goes on. EINVAL if the index was compacted in between
+ *  room    the most rows that a call gives; *count is how many it gave, 0 after the last one
+ *  ids     room numbers, caller's, or NULL
+ *  rows    room x cols elements in the index's dtype, densely packed, caller's, or NULL */
+CPB_CALL cpb_status cpb_index_read(const cpb_index *index, uint64_t *place, size_t room, uint64_t *ids,
+                                   void *rows, size_t *count, cpb_error *error);
 
 /** Contents and counters of an index. Set its size. */
 typedef struct cpb_index_report {
@@ -171,7 +189,5 @@ CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec
  *  atomically, and then contains all rows. */
 CPB_CALL cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CPB_END
 #endif
