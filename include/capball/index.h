@@ -134,7 +134,7 @@ typedef struct cpb_index_report {
   cpb_dtype dtype;
   cpb_metric metric;
   uint64_t rows;       /* present */
-  uint64_t removed;    /* that still occupy memory, until cpb_index_compact */
+  uint64_t removed;    /* that still occupy memory, until compaction */
   uint64_t next_id;    /* the next id for a row added without one */
   uint64_t code_bytes; /* size of the codes and their bounds, without ids */
   bool bytes;          /* false: rows are too short for codes, and are searched in floats */
@@ -166,14 +166,25 @@ CPB_CALL cpb_status cpb_index_build(cpb_source *rows, cpb_metric metric, const c
 /** Opens a file of cpb_index_save. Codes and rows stay in the file and are mapped: rows are read where bounds cannot
  *  decide on them. Only ids that do not rise are read when it is opened.
  *  writable   every change is appended to the file before its call returns; one writer at a time, while any number of
- *             readers see the state at the time they opened it. If the process ends, the state is that before or after
+ *             readers see the state at the time they opened it, or last refreshed it. If the process ends, the state is that before or after
  *             a call; after a power failure, that of the last cpb_index_save or later. Rows added since the file was
  *             written or compacted are held in memory. After a fork only the parent can change the index. EIO for
  *             a change if the file was renamed, replaced or removed.
  *  The file must not be overwritten in place: access to pages that are then missing raises SIGBUS.
- *  EIO: another writer has it open. EFORMAT: it is not an index, has another version, or is damaged; the message names the
+ *  EIO: another writer has it open; the message names the process, if the system tells. EFORMAT: it is not an index, has another version, or is damaged; the message names the
  *  bytes. */
 CPB_CALL cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cpb_error *error);
+
+/** Takes over what a writer has committed to the file of an index that was opened read-only: new records of its log, or the
+ *  file that has replaced it. Nothing happens to other indexes.
+ *  changed   receives whether there was something new; NULL: not asked for
+ *  EINVAL: the file was replaced by an index of other columns, type or metric. EIO: there is no file of this name.
+ *  The index keeps its state after a failure. */
+CPB_CALL cpb_status cpb_index_refresh(cpb_index *index, bool *changed, cpb_error *error);
+
+/** Whether every search and read begins with cpb_index_refresh, at the price of one look at the file's name and size while nothing
+ *  changes. EINVAL unless the index was opened read-only. */
+CPB_CALL cpb_status cpb_index_follow(cpb_index *index, bool follow, cpb_error *error);
 
 /** Frees the rows of an index, closes its file and releases its lock, after waiting for running calls; for callers who
  *  cannot know whether others still have the pointer. Every later call is EINVAL, except cpb_index_describe, which
@@ -185,8 +196,10 @@ CPB_CALL cpb_status cpb_index_close(cpb_index *index, cpb_error *error);
  *  EFORMAT: the file is damaged; the message names the bytes. cpb_index_save and cpb_index_compact verify them, too. */
 CPB_CALL cpb_status cpb_index_check(const cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
-/** Rebuilds the index without the removed rows, and chooses the directions of codes again; ids are kept. The file of an index opened for writing is replaced
- *  atomically, and then contains all rows. */
+/** Rebuilds the index without the removed rows, and chooses the directions of codes again; ids are kept. The file of an index
+ *  opened for writing is replaced atomically, and then contains all rows. Searches of other threads run meanwhile, and readers of
+ *  the file keep the old one until they refresh. A change does the same after a quarter of the rows, and at least 1024, have been
+ *  removed or replaced, or when a quarter of the file, and at least 1 MiB, is log; not if the index borrows its rows. */
 CPB_CALL cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error);
 
 CPB_END

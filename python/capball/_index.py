@@ -205,7 +205,8 @@ class Index(_core.Index):
             self._lend(array)
 
     def compact(self, *, threads: int | None = None, progress: Any = None) -> None:  # type: ignore[override]
-        """Rebuilds the index without the removed rows; ids are kept, and all rows are copied."""
+        """Rebuilds the index without the removed rows; ids are kept, and all rows are copied. Changes do the same by themselves
+        once a quarter of the rows is removed or replaced, or a quarter of the file is log, unless the index was made with copy=False."""
         with self._at_work("compact", progress) as callback, self._lending:
             super().compact(threads, callback)
             if self._lent is not None:
@@ -295,13 +296,17 @@ class Index(_core.Index):
     range = range_search  # type: ignore[assignment]
 
     @classmethod
-    def open(cls, path: Any, writable: bool = False) -> Index:
+    def open(cls, path: Any, writable: bool = False, follow: bool = False) -> Index:
         """Opens a file of save or `capball index`: its rows are mapped, and read where they are needed.
 
         writable  changes are appended to the file, one writer at a time, and survive the end of the process; those before
                   a save without a path also survive a power failure
+        follow    searches and reads see what the writer, of this or another process, has changed before they begin; otherwise
+                  the index has the state of when it was opened, until refresh
         """
         made = super().open(path, writable)
+        if follow:
+            super(Index, made).follow()
         made._writable = writable
         dropped = made.describe()["dropped"]
         if dropped:
@@ -310,6 +315,11 @@ class Index(_core.Index):
         return made
 
     load = open
+
+    def refresh(self) -> bool:
+        """Sees what the writer of the file has changed, and says whether that was anything."""
+        self._check()
+        return bool(super().refresh())
 
     def save(self, path: Any = None) -> None:
         """Writes the index to a file, which is replaced at once; without a path, all changes of an index that was opened

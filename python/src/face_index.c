@@ -65,6 +65,24 @@ static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t na
   return face_hold((PyTypeObject *)type, index, report.cols, 0);
 }
 
+/* Whether there was something new. */
+static PyObject *index_refresh(PyObject *self, PyObject *unused) {
+  bool changed = false;
+  cpb_error error;
+  cpb_status status;
+  (void)unused;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_refresh(held(self), &changed, &error);
+  Py_END_ALLOW_THREADS;
+  return status == CPB_OK ? PyBool_FromLong(changed) : face_fail(status, &error);
+}
+
+static PyObject *index_follow(PyObject *self, PyObject *unused) {
+  cpb_error error;
+  (void)unused;
+  return outcome(cpb_index_follow(held(self), true, &error), &error);
+}
+
 static PyObject *index_save(FACE_CALL) {
   static const char *const names[] = {"path", NULL};
   PyObject *values[1], *path = NULL;
@@ -518,6 +536,8 @@ static PyMethodDef index_methods[] = {FACE_CLASS("open", index_open, NULL),
                                       {"rows", index_rows, METH_O, NULL},
                                       FACE_METHOD("search", index_search, NULL),
                                       FACE_METHOD("range", index_range, NULL),
+                                      {"refresh", index_refresh, METH_NOARGS, NULL},
+                                      {"follow", index_follow, METH_NOARGS, NULL},
                                       {"close", index_close, METH_NOARGS, NULL},
                                       {"describe", index_describe, METH_NOARGS, NULL},
                                       {NULL, NULL, 0, NULL}};

@@ -504,3 +504,20 @@ def test_threads_search_while_one_adds(rng):
     for thread in threads:
         thread.join()
     assert not failed
+
+def test_a_reader_follows_its_file(rng, tmp_path):
+    base = rng.normal(size=(300, 40)).astype(np.float32)
+    path = tmp_path / "rows.index"
+    capball.Index(base).save(path)
+    still, following = capball.Index.open(path), capball.Index.open(path, follow=True)
+    with capball.Index.open(path, writable=True) as writer:
+        with pytest.raises(OSError, match=f"already open for writing(, by process {os.getpid()} |$)"):
+            capball.Index.open(path, writable=True)
+        writer.put(base[:1] + 1, [1000])
+        assert following.search(base[:1] + 1, 1).ids[0, 0] == 1000 != still.search(base[:1] + 1, 1).ids[0, 0]
+        assert still.refresh() and not still.refresh() and 1000 in still
+        writer.compact()
+        writer.remove([1000])
+        assert 1000 not in following.ids and 1000 in still.ids
+    with pytest.raises(ValueError, match="read-only"):
+        capball.Index.open(path, writable=True, follow=True)

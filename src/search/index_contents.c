@@ -21,8 +21,7 @@ cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t co
   if (index == NULL) return cpb_fail_missing(error, "index");
   if ((ids == NULL || rows == NULL) && count > 0)
     return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
-  cpb_index_lock_shared(index);
-  cpb_status status = cpb_index_check_open(index, error);
+  cpb_status status = cpb_index_lock_current(index, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     size_t slot = cpb_id_map_find(&index->ids, ids[i], index->removed_bits);
     if (slot == CPB_NO_SLOT)
@@ -92,8 +91,7 @@ cpb_status cpb_index_read(const cpb_index *index, uint64_t *place, size_t room, 
   if (index == NULL || place == NULL || count == NULL)
     return cpb_fail_missing(error, index == NULL ? "index" : place == NULL ? "place" : "count");
   *count = 0;
-  cpb_index_lock_shared(index);
-  cpb_status status = cpb_index_check_open(index, error);
+  cpb_status status = cpb_index_lock_current(index, error);
   if (status == CPB_OK) status = read_block(index, place, room, ids, rows, count, error);
   cpb_index_unlock(index);
   return status;

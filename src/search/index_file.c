@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -33,6 +34,63 @@ static bool has_name(const cpb_index_file *file, const char *path) {
   struct stat own, named;
   return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
          own.st_dev == named.st_dev;
+}
+
+/* ---- following ---- */
+
+static bool is_replaced(const cpb_index_file *file, const struct stat *named) {
+  return named->st_ino != file->inode || named->st_dev != file->device;
+}
+
+/* A writer writes the head of a record last, when the file has its size: a file that is longer than its log is looked at. A file
+ * without a name is news, too, which `refresh` reports. */
+static bool has_news(const cpb_index_file *file) {
+  struct stat named;
+  if (file->writable) return false;
+  if (stat(file->path, &named) != 0 || is_replaced(file, &named)) return true;
+  return (uint64_t)named.st_size > file->end && cpb_log_may_go_on(file);
+}
+
+/* Searches refer to options that an exchange leaves as they are. */
+static cpb_status check_same_kind(const cpb_index *index, const cpb_index *fresh, cpb_error *error) {
+  const cpb_index_options *own = &index->options, *other = &fresh->options;
+  if (own->cols == other->cols && own->dtype == other->dtype && own->metric == other->metric) return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_SOURCE_CHANGED, index->file->path,
+                       "it was replaced by an index of other rows: open it again");
+}
+
+static cpb_status open_again(cpb_index *index, cpb_index **fresh, cpb_error *error) {
+  cpb_status status = cpb_index_open(index->file->path, false, fresh, error);
+  if (status == CPB_OK) status = check_same_kind(index, *fresh, error);
+  if (status == CPB_OK) return CPB_OK;
+  cpb_index_free(*fresh);
+  *fresh = NULL;
+  return status;
+}
+
+/* Without its file an index applies changes without logging them. */
+static cpb_status replay_more(cpb_index *index, uint64_t size, cpb_error *error) {
+  cpb_index_file *file = index->file;
+  index->file = NULL;
+  cpb_status status = cpb_log_replay(index, file, size, error);
+  index->file = file;
+  return status;
+}
+
+static cpb_status refresh(cpb_index *index, cpb_index **fresh, cpb_error *error) {
+  struct stat named;
+  if (stat(index->file->path, &named) != 0) return cpb_file_fail_errno(error, index->file->path, "follow");
+  return is_replaced(index->file, &named) ? open_again(index, fresh, error)
+                                          : replay_more(index, (uint64_t)named.st_size, error);
+}
+
+/* ---- writing ---- */
+
+/* The log, which readers hold in memory and writers read when they open the file, is a quarter of the file. */
+static bool is_fragmented(const cpb_index *index) {
+  enum { FEW_BYTES = 1 << 20 };
+  uint64_t log = index->file->end - index->file->mapped;
+  return log >= FEW_BYTES && log >= index->file->end / 4;
 }
 
 static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
@@ -156,10 +214,14 @@ static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
-                                                close_file};
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite,     is_fragmented,
+                                                has_news,       refresh,        read_mapped, close_file};
 
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
+  struct stat seen;
+  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
+  file->device = seen.st_dev;
+  file->inode = seen.st_ino;
   file->mapped = file->end = l->log_at;
   void *map = mmap(NULL, file->mapped, PROT_READ, MAP_SHARED, file->fd, 0);
   if (map == MAP_FAILED) return cpb_file_fail_errno(error, file->path, "map");
@@ -193,11 +255,36 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   return cause == CPB_OK ? status : cause;
 }
 
+/* Which process holds the lock on the file, as Linux tells: " by process 123 (python)", or "". */
+static const char *holder_of(int fd, char *text, size_t room) {
+  char line[256], name[64] = "";
+  struct stat seen;
+  long holder = 0;
+  *text = 0;
+  FILE *locks = fstat(fd, &seen) == 0 ? fopen("/proc/locks", "re") : NULL;
+  while (locks != NULL && fgets(line, sizeof line, locks) != NULL) {
+    long process;
+    unsigned long long inode;
+    if (sscanf(line, "%*s FLOCK %*s WRITE %ld %*x:%*x:%llu", &process, &inode) == 2 && inode == seen.st_ino)
+      holder = holder == 0 ? process : -1; /* files of two systems may have one number */
+  }
+  if (locks != NULL) fclose(locks);
+  if (holder <= 0) return text;
+  snprintf(line, sizeof line, "/proc/%ld/comm", holder);
+  FILE *comm = fopen(line, "re");
+  if (comm != NULL && fgets(name, sizeof name, comm) != NULL) name[strcspn(name, "\n")] = 0;
+  if (comm != NULL) fclose(comm);
+  snprintf(text, room, *name != 0 ? ", by process %ld (%s)" : ", by process %ld", holder, name);
+  return text;
+}
+
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
+  char holder[128];
   if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
     return errno == EWOULDBLOCK
-               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing")
+               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing%s",
+                               holder_of(file->fd, holder, sizeof holder))
                : cpb_file_fail_errno(error, file->path, "lock");
   char *path = realpath(file->path, NULL);
   if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
@@ -325,9 +412,11 @@ static cpb_status save(const cpb_index *index, const char *path, cpb_error *erro
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
+  pthread_mutex_lock(&index->shared->change_lock); /* compaction takes the file away */
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (status == CPB_OK) status = save(index, path, error);
   cpb_index_unlock(index);
+  pthread_mutex_unlock(&index->shared->change_lock);
   return status;
 }

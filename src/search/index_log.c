@@ -165,6 +165,11 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
   return status;
 }
 
+bool cpb_log_may_go_on(const cpb_index_file *file) {
+  uint64_t mark = 0;
+  return cpb_read_at(file->fd, file->end, &mark, sizeof mark) && mark == record_mark;
+}
+
 static bool is_blank(const cpb_index_file *file, uint64_t rest) {
   static const record none;
   record r = none;

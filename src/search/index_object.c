@@ -19,10 +19,12 @@
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
-  SAMPLE = 1024,    /* rows from which centres and folds are chosen */
-  SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
-  GROWTH = 4        /* .. when the number of rows has grown by this factor */
+  FEW_COLUMNS = 32,   /* codes of shorter rows do not separate them */
+  SAMPLE = 1024,      /* rows from which centres and folds are chosen */
+  SETTLED = 4096,     /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
+  GROWTH = 4,         /* .. when the number of rows has grown by this factor */
+  FEW_REMOVED = 1024, /* rows, which are not worth a compaction */
+  PAUSE = 1000        /* changes */
 };
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
@@ -70,10 +72,12 @@ static bool make_shared(cpb_index *index) {
   if (shared == NULL) return false;
   bool writer_gate = pthread_mutex_init(&shared->writer_gate, NULL) == 0;
   bool scratch = writer_gate && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
-  if (scratch && pthread_rwlock_init(&shared->lock, NULL) == 0) {
+  bool changes = scratch && pthread_mutex_init(&shared->change_lock, NULL) == 0;
+  if (changes && pthread_rwlock_init(&shared->lock, NULL) == 0) {
     index->shared = shared;
     return true;
   }
+  if (changes) pthread_mutex_destroy(&shared->change_lock);
   if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
   if (writer_gate) pthread_mutex_destroy(&shared->writer_gate);
   free(shared);
@@ -84,6 +88,7 @@ static void free_shared(cpb_index *index) {
   if (index->shared == NULL) return;
   cpb_scratch_free_all(index);
   pthread_rwlock_destroy(&index->shared->lock);
+  pthread_mutex_destroy(&index->shared->change_lock);
   pthread_mutex_destroy(&index->shared->scratch_lock);
   pthread_mutex_destroy(&index->shared->writer_gate);
   free(index->shared);
@@ -434,80 +439,6 @@ cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, con
   }
 }
 
-/* first: NULL, or receives the next id before the change. */
-static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64_t *first,
-                         const cpb_exec *exec, cpb_error *error) {
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_status status = CPB_OK;
-  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
-  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
-    status = cpb_fail_missing(error, "ids");
-  if (status != CPB_OK) return status;
-  cpb_index_lock_alone(index);
-  status = check_writable(index, error);
-  if (first != NULL) *first = index->next_id;
-  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
-  cpb_index_unlock(index);
-  return status;
-}
-
-cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                         cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, NULL, exec, error);
-}
-
-cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
-                            cpb_error *error) {
-  if (first == NULL) return cpb_fail_missing(error, "first");
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows}, first, exec, error);
-}
-
-cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                             cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, NULL, exec, error);
-}
-
-cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                         cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows}, NULL, exec, error);
-}
-
-/* Those of the ids that are in the index, in *kept. */
-static cpb_status keep_present(const cpb_index *index, const uint64_t *ids, size_t count, uint64_t **kept,
-                               size_t *found, cpb_error *error) {
-  *found = 0;
-  *kept = malloc((count + 1) * sizeof **kept);
-  if (*kept == NULL) return cpb_fail_memory(error, "%zu ids", count);
-  for (size_t i = 0; i < count; i++)
-    if (cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT)
-      (*kept)[(*found)++] = ids[i];
-  return CPB_OK;
-}
-
-static cpb_status remove_present(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
-                                 cpb_error *error) {
-  uint64_t *kept = NULL;
-  size_t found = count;
-  cpb_status status = check_once(ids, count, error);
-  if (status == CPB_OK && removed != NULL) status = keep_present(index, ids, count, &kept, &found, error);
-  cpb_index_change change = {.kind = CPB_CHANGE_REMOVE, .count = found, .ids = kept != NULL ? kept : ids};
-  if (status == CPB_OK) status = cpb_index_apply(index, &change, NULL, error);
-  if (status == CPB_OK && removed != NULL) *removed = found;
-  free(kept);
-  return status;
-}
-
-cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
-                            cpb_error *error) {
-  if (index == NULL || (ids == NULL && count > 0))
-    return cpb_fail_missing(error, index == NULL ? "index" : "ids");
-  cpb_index_lock_alone(index);
-  cpb_status status = check_writable(index, error);
-  if (status == CPB_OK) status = remove_present(index, ids, count, removed, error);
-  cpb_index_unlock(index);
-  return status;
-}
-
 /* ---- compaction ---- */
 
 bool cpb_index_choose_for(const cpb_index *from, cpb_index *to) {
@@ -565,17 +496,186 @@ static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec 
   return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
 }
 
-cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+/* With change_lock held: searches go on until the rows are exchanged. */
+static cpb_status compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *fresh = NULL;
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_index_lock_alone(index);
+  cpb_index_lock_shared(index);
   cpb_status status = check_writable(index, error);
   if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
-  if (status == CPB_OK) exchange(index, fresh);
   cpb_index_unlock(index);
+  if (status == CPB_OK) {
+    cpb_index_lock_alone(index);
+    exchange(index, fresh);
+    cpb_index_unlock(index);
+  }
   cpb_index_free(fresh);
   return status;
 }
+
+cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_status status = compact(index, exec, error);
+  pthread_mutex_unlock(&index->shared->change_lock);
+  return status;
+}
+
+/* A quarter of the rows is removed, or a quarter of the file is log. Rows of the caller are never copied unasked. */
+static bool is_fragmented(const cpb_index *index) {
+  if (index->closed || index->options.borrow) return false;
+  if (index->removed >= FEW_REMOVED && index->removed >= index->slots / 4) return true;
+  return index->file != NULL && index->file_calls->is_fragmented(index);
+}
+
+/* ---- changes ---- */
+
+static cpb_status begin_change(cpb_index *index, cpb_error *error) {
+  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_index_lock_alone(index);
+  return check_writable(index, error);
+}
+
+/* Compacts if that is due. The change is made already: if there is no room now, later changes try again. */
+static void end_change(cpb_index *index, const cpb_exec *exec) {
+  cpb_exec quiet;
+  cpb_exec_init(&quiet, sizeof quiet);
+  if (exec != NULL) quiet.run = exec->run, quiet.pool = exec->pool, quiet.threads = exec->threads;
+  bool due = is_fragmented(index) && (index->file == NULL || check_writable(index, NULL) == CPB_OK);
+  cpb_index_unlock(index);
+  if (due && index->shared->pause > 0)
+    index->shared->pause--;
+  else if (due && compact(index, &quiet, NULL) != CPB_OK)
+    index->shared->pause = PAUSE;
+  pthread_mutex_unlock(&index->shared->change_lock);
+}
+
+/* first: NULL, or receives the next id before the change. */
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64_t *first,
+                         const cpb_exec *exec, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_status status = CPB_OK;
+  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
+  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
+    status = cpb_fail_missing(error, "ids");
+  if (status != CPB_OK) return status;
+  status = begin_change(index, error);
+  if (first != NULL) *first = index->next_id;
+  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
+  end_change(index, exec);
+  return status;
+}
+
+cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, NULL, exec, error);
+}
+
+cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
+                            cpb_error *error) {
+  if (first == NULL) return cpb_fail_missing(error, "first");
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows}, first, exec, error);
+}
+
+cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                             cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, NULL, exec, error);
+}
+
+cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows}, NULL, exec, error);
+}
+
+/* Those of the ids that are in the index, in *kept. */
+static cpb_status keep_present(const cpb_index *index, const uint64_t *ids, size_t count, uint64_t **kept,
+                               size_t *found, cpb_error *error) {
+  *found = 0;
+  *kept = malloc((count + 1) * sizeof **kept);
+  if (*kept == NULL) return cpb_fail_memory(error, "%zu ids", count);
+  for (size_t i = 0; i < count; i++)
+    if (cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT)
+      (*kept)[(*found)++] = ids[i];
+  return CPB_OK;
+}
+
+static cpb_status remove_present(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                                 cpb_error *error) {
+  uint64_t *kept = NULL;
+  size_t found = count;
+  cpb_status status = check_once(ids, count, error);
+  if (status == CPB_OK && removed != NULL) status = keep_present(index, ids, count, &kept, &found, error);
+  cpb_index_change change = {.kind = CPB_CHANGE_REMOVE, .count = found, .ids = kept != NULL ? kept : ids};
+  if (status == CPB_OK) status = cpb_index_apply(index, &change, NULL, error);
+  if (status == CPB_OK && removed != NULL) *removed = found;
+  free(kept);
+  return status;
+}
+
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                            cpb_error *error) {
+  if (index == NULL || (ids == NULL && count > 0))
+    return cpb_fail_missing(error, index == NULL ? "index" : "ids");
+  cpb_status status = begin_change(index, error);
+  if (status == CPB_OK) status = remove_present(index, ids, count, removed, error);
+  end_change(index, NULL);
+  return status;
+}
+
+/* ---- following a file ---- */
+
+/* With change_lock held and the index locked. */
+static cpb_status refresh_locked(cpb_index *index, bool *changed, cpb_error *error) {
+  cpb_index *fresh = NULL;
+  *changed = false;
+  if (index->file == NULL || !index->file_calls->has_news(index->file))
+    return cpb_index_check_open(index, error);
+  cpb_status status = index->file_calls->refresh(index, &fresh, error);
+  if (status == CPB_OK && fresh != NULL) {
+    uint64_t next_id = fresh->next_id;
+    exchange(index, fresh);
+    index->next_id = next_id;
+  }
+  cpb_index_free(fresh);
+  *changed = status == CPB_OK;
+  return status;
+}
+
+cpb_status cpb_index_refresh(cpb_index *index, bool *changed, cpb_error *error) {
+  bool unused;
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_index_lock_alone(index);
+  cpb_status status = refresh_locked(index, changed != NULL ? changed : &unused, error);
+  cpb_index_unlock(index);
+  pthread_mutex_unlock(&index->shared->change_lock);
+  return status;
+}
+
+cpb_status cpb_index_follow(cpb_index *index, bool follow, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (status == CPB_OK && follow &&
+      (index->file == NULL || index->file_calls->check_writable(index, NULL) == CPB_OK))
+    status = cpb_fail(error, CPB_WHY_CALL_ORDER, "index",
+                      "only an index that was opened read-only from a file can follow it");
+  if (status == CPB_OK) atomic_store(&index->shared->follows, follow);
+  cpb_index_unlock(index);
+  return status;
+}
+
+cpb_status cpb_index_lock_current(const cpb_index *index, cpb_error *error) {
+  cpb_index_lock_shared(index);
+  bool stale = atomic_load_explicit(&index->shared->follows, memory_order_relaxed) && !index->closed &&
+               index->file_calls->has_news(index->file);
+  if (!stale) return cpb_index_check_open(index, error);
+  cpb_index_unlock(index);
+  cpb_status status = cpb_index_refresh((cpb_index *)(uintptr_t)index, NULL, error);
+  cpb_index_lock_shared(index);
+  return status == CPB_OK ? cpb_index_check_open(index, error) : status;
+}
+
+/* ---- the end ---- */
 
 /* The rows and the file go to an empty index, which is freed. */
 cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
@@ -583,10 +683,12 @@ cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = cpb_index_new(&index->options, &empty, error);
   if (status != CPB_OK) return status;
+  pthread_mutex_lock(&index->shared->change_lock);
   cpb_index_lock_alone(index);
   exchange(index, empty);
   index->closed = true;
   cpb_index_unlock(index);
+  pthread_mutex_unlock(&index->shared->change_lock);
   cpb_index_free(empty);
   return CPB_OK;
 }

@@ -44,9 +44,13 @@ typedef struct cpb_index_shared {
   pthread_mutex_t
       writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
   pthread_rwlock_t lock; /* searches share it */
+  pthread_mutex_t
+      change_lock; /* held by a change, and by all of a compaction, which mostly shares the lock */
   pthread_mutex_t scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
+  atomic_bool follows; /* searches see what the writer of the file has committed */
+  size_t pause;        /* changes until compaction is tried again, after a failure */
   uint64_t generation; /* how often rows got other slots; changes under the lock */
 } cpb_index_shared;
 
@@ -58,6 +62,12 @@ typedef struct cpb_index_file_calls {
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
   /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
   cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
+  /* Whether what was removed or logged is a quarter of the file. */
+  bool (*is_fragmented)(const cpb_index *index);
+  /* Whether there is something that the index does not have: a longer log, or another file of this name. */
+  bool (*has_news)(const struct cpb_index_file *file);
+  /* Takes over the news, with the index locked: from the log, or as *fresh, which is to replace the index. */
+  cpb_status (*refresh)(cpb_index *index, cpb_index **fresh, cpb_error *error);
   /* Copies mapped bytes by reading the file; false if that fails. */
   bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
@@ -98,6 +108,9 @@ struct cpb_index {
 cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error);
 
 void cpb_index_lock_shared(const cpb_index *index);
+/* The same for a search or a read: EINVAL if the index is closed, and an index that follows its file is brought up to date
+ * first. The lock is held after a failure, too. */
+cpb_status cpb_index_lock_current(const cpb_index *index, cpb_error *error);
 void cpb_index_lock_alone(const cpb_index *index);
 void cpb_index_unlock(const cpb_index *index);
 

@@ -259,8 +259,8 @@ static cpb_status check_k(const cpb_index *index, size_t k, cpb_error *error) {
 
 cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_index_lock_shared(index);
-  cpb_status status = check_k(index, k, error);
+  cpb_status status = cpb_index_lock_current(index, error);
+  if (status == CPB_OK) status = check_k(index, k, error);
   cpb_index_unlock(index);
   return status;
 }
@@ -280,8 +280,8 @@ static cpb_status search(cpb_scan_args *asked, const receiver *to, cpb_error *er
   if (status != CPB_OK) return status;
   if (asked->filter != NULL) asked->filter = &filter;
   const cpb_index *index = asked->index;
-  cpb_index_lock_shared(index);
-  status = asked->limits == NULL ? check_k(index, asked->k, error) : cpb_index_check_open(index, error);
+  status = cpb_index_lock_current(index, error);
+  if (status == CPB_OK && asked->limits == NULL) status = check_k(index, asked->k, error);
   if (status == CPB_OK) status = search_locked(asked, to, error);
   cpb_index_unlock(index);
   if (status == CPB_OK) atomic_fetch_add(&index->shared->queries, asked->queries.rows);

@@ -410,6 +410,30 @@ static bool has_state(const cpb_index *index, const model *m) {
   return same;
 }
 
+/* Another process, as far as the file is concerned: a reader that is never opened again, but after a power failure. */
+static cpb_index *follower;
+
+static void follow(bool again) {
+  if (!again && follower != NULL) return;
+  cpb_index_free(follower);
+  follower = opened(file_name, false);
+  must(cpb_index_follow(follower, true, &failure));
+}
+
+static void stop_following(void) {
+  cpb_index_free(follower);
+  follower = NULL;
+}
+
+static void follower_is_right(model *m) {
+  static char row[COLS_MOST * 8];
+  uint64_t first = m->count > 0 ? m->ids[0] : 0;
+  if (follower == NULL) return;
+  (void)!cpb_index_rows(follower, &first, 1, row, NULL); /* reads follow as searches do; describe does not */
+  assert_true(has_state(follower, m));
+  search_is_right(m, follower, NULL);
+}
+
 static model copy_of(const model *m) {
   model copy = *m;
   copy.ids = malloc(ROWS_MOST * sizeof *copy.ids);
@@ -553,8 +577,10 @@ static cpb_index *end_abruptly(model *m, cpb_index *index, bool power) {
   if (power) crash_disk_lose_power(&m->rng, old_name);
   assert_int_equal(unlink(old_name), 0);
   index = opened(file_name, true);
+  if (power) follow(true);
   adopt_state(m, index, power ? crash_disk->synced : crash_disk->done);
   must(cpb_index_check(index, NULL, &failure));
+  follower_is_right(m);
   return index;
 }
 
@@ -584,7 +610,10 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
       if (!numbered || test_below(&m.rng, 4) == 0) put_some(&m, index, exec);
       break;
     case 5: range_is_right(&m, index, exec); break;
-    case 6: rows_are_right(&m, index); break;
+    case 6:
+      rows_are_right(&m, index);
+      if (in_file) follower_is_right(&m);
+      break;
     case 7:
       fail_some(&m, index);
       if (test_below(&m.rng, 4) != 0) break;
@@ -595,6 +624,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
       if (in_file && test_below(&m.rng, 4) != 0) break;
       index = move_to_file(&m, index, in_file);
       in_file = true;
+      follow(false);
       break;
     case 9:
       if (in_file) index = close_and_open(&m, index);
@@ -606,6 +636,8 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
     default: search_is_right(&m, index, exec); break;
     }
   search_is_right(&m, index, exec);
+  if (in_file) follower_is_right(&m);
+  stop_following();
   cpb_index_free(index);
   take_back();
   unlink(file_name);
