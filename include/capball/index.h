@@ -5,7 +5,8 @@
  * every instruction set and number of threads: codes only exclude rows, and the values of the others are computed in
  * double. Rows of bytes, except under COSINE, are their own codes and are stored once.
  *
- * Rows have 64-bit ids: the caller's, or their numbers in order of arrival.
+ * Rows have 64-bit ids: the caller's, or their numbers in order of arrival. Or they have text keys: then the index gives them
+ * ids, which stay those of their keys, and are never used again after the row is removed.
  *
  * Threads: all functions but cpb_index_free may be called at the same time from any number of threads. Searches and reads run
  * side by side; each sees the state before or after a change, never a part of it. Changes are made one after the other, and
@@ -35,6 +36,7 @@ typedef struct cpb_index_options {
    *  0: as many as a sample of the rows suggests, or none, once there are 2048 rows. It is a matter of time only.
    *  EINVAL unless it is less than cols and at most 63, or CPB_INDEX_UNFOLDED: codes of all numbers. */
   size_t directions;
+  bool keys; /* rows are added with text keys, by cpb_index_add_keys and cpb_index_put_keys only */
 } cpb_index_options;
 #define CPB_INDEX_UNFOLDED SIZE_MAX
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
@@ -71,7 +73,36 @@ CPB_CALL cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uin
 CPB_CALL cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                                   cpb_error *error);
 
-/** Which rows a search may find. Set exactly one of `allow`, `bitmap` and `ids`; all are borrowed for the call. */
+/** Text keys, one after the other; borrowed for the call. Key i is `text` from offsets[i] to offsets[i+1], as in an Arrow array of
+ *  large strings: UTF-8, 1 to 65536 bytes, without a zero byte. */
+typedef struct cpb_index_keys {
+  const char *text;
+  const uint64_t *offsets; /* count+1, not decreasing */
+  size_t count;
+} cpb_index_keys;
+
+/** Adds rows with as many keys, which are not in the index; all of them or none. As cpb_index_add. EINVAL: a key that is given
+ *  twice, is in the index, or is not allowed; the message has the key. */
+CPB_CALL cpb_status cpb_index_add_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                                       const cpb_exec *exec, cpb_error *error);
+
+/** Adds the rows whose keys are not in the index and replaces the others, which keep their ids; all of them or none. */
+CPB_CALL cpb_status cpb_index_put_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                                       const cpb_exec *exec, cpb_error *error);
+
+/** The ids of keys, as other calls take them.
+ *  ids   keys->count, caller's; UINT64_MAX for a key that is not in the index */
+CPB_CALL cpb_status cpb_index_find_keys(const cpb_index *index, const cpb_index_keys *keys, uint64_t *ids,
+                                        cpb_error *error);
+
+/** The keys of ids, such as those of hits, in one text.
+ *  offsets   count+1, caller's; key i is text[offsets[i]] to text[offsets[i+1]], and empty for an id that is not in the index
+ *  text      room bytes, caller's; only the first keys are written if offsets[count] > room: call again with more */
+CPB_CALL cpb_status cpb_index_keys_of(const cpb_index *index, const uint64_t *ids, size_t count,
+                                      uint64_t *offsets, char *text, size_t room, cpb_error *error);
+
+/** Which rows a search may find. Set exactly one of `allow`, `allow_key`, `bitmap`, `ids` and `end`; all are borrowed for the
+ *  call. */
 typedef struct cpb_index_filter {
   size_t size; /* sizeof(cpb_index_filter) */
 
@@ -86,11 +117,15 @@ typedef struct cpb_index_filter {
   size_t bits, stride;
 
   /** The ids that may be found, in any order; those that are not in the index are ignored. Query i has those from
-   *  offsets[i] to offsets[i+1]; offsets NULL: the first `count` for all queries. The value of each is computed: for more
-   *  than a few thousand ids a bitmap is faster. */
+   *  offsets[i] to offsets[i+1]; offsets NULL: the first `count` for all queries. */
   const uint64_t *ids;
   const size_t *offsets;
   size_t count;
+
+  /** As `allow`, by the key of the row, which has no zero at its end. */
+  bool (*allow_key)(void *context, size_t query, const char *key, size_t bytes);
+
+  uint64_t first, end; /* ids from first to end-1 may be found */
 } cpb_index_filter;
 
 /** The k nearest rows for every query.
@@ -146,6 +181,10 @@ typedef struct cpb_index_report {
    *  interrupted by a power failure, or damage. */
   uint64_t dropped;
   size_t directions; /* of the codes, beside the length of the rest; 0: these are codes of all numbers */
+  bool keys;         /* rows have text keys */
+  bool writable;     /* was opened for writing, or has no file */
+  uint64_t file_bytes,
+      log_bytes; /* of the file it was opened from, as far as it has been read, and of its log; 0: none */
 } cpb_index_report;
 
 /** Fills *report up to report->size, which the caller has set. */

@@ -54,9 +54,76 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .by_floats = atomic_load(&index->shared->by_floats),
                            .columns = index->options.columns,
                            .dropped = index->dropped,
-                           .directions = index->fold != NULL ? index->fold->directions : 0};
+                           .directions = index->fold != NULL ? index->fold->directions : 0,
+                           .keys = index->options.keys,
+                           .writable = index->file == NULL};
+  if (index->file != NULL) index->file_calls->describe(index->file, &ours);
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);
+}
+
+/* ---- keys ---- */
+
+static void find_keys(const cpb_index *index, const cpb_index_keys *keys, uint64_t *ids) {
+  for (size_t i = 0; i < keys->count; i++) {
+    size_t bytes = (size_t)(keys->offsets[i + 1] - keys->offsets[i]);
+    size_t slot = cpb_key_map_find(&index->keys, keys->text + keys->offsets[i], bytes, index->removed_bits);
+    ids[i] = slot != CPB_NO_SLOT ? cpb_id_map_id(&index->ids, slot) : UINT64_MAX;
+  }
+}
+
+static cpb_status check_keyed(const cpb_index *index, cpb_error *error) {
+  return index->options.keys
+             ? CPB_OK
+             : cpb_fail(error, CPB_WHY_CALL_ORDER, "keys", "the index has ids and no text keys");
+}
+
+static cpb_status check_offsets(const cpb_index_keys *keys, cpb_error *error) {
+  if (keys->count > 0 && (keys->offsets == NULL || keys->text == NULL))
+    return cpb_fail_missing(error, "keys");
+  for (size_t i = 0; i < keys->count; i++)
+    if (keys->offsets[i] > keys->offsets[i + 1])
+      return cpb_fail_row(error, CPB_WHY_LIST_ORDER, "keys", i, "ends before it begins");
+  return CPB_OK;
+}
+
+cpb_status cpb_index_find_keys(const cpb_index *index, const cpb_index_keys *keys, uint64_t *ids,
+                               cpb_error *error) {
+  if (index == NULL || keys == NULL || ids == NULL)
+    return cpb_fail_missing(error, index == NULL ? "index" : keys == NULL ? "keys" : "ids");
+  cpb_status status = check_offsets(keys, error);
+  if (status != CPB_OK) return status;
+  status = cpb_index_lock_current(index, error);
+  if (status == CPB_OK) status = check_keyed(index, error);
+  if (status == CPB_OK) find_keys(index, keys, ids);
+  cpb_index_unlock(index);
+  return status;
+}
+
+const char *cpb_index_key_of(const cpb_index *index, uint64_t id, size_t *bytes) {
+  size_t slot = cpb_id_map_find(&index->ids, id, index->removed_bits);
+  *bytes = 0;
+  return slot != CPB_NO_SLOT ? cpb_key_map_key(&index->keys, slot, bytes) : "";
+}
+
+/* Not brought up to date: the ids are those of a search before. */
+cpb_status cpb_index_keys_of(const cpb_index *index, const uint64_t *ids, size_t count, uint64_t *offsets,
+                             char *text, size_t room, cpb_error *error) {
+  if (index == NULL || ids == NULL || offsets == NULL)
+    return cpb_fail_missing(error, index == NULL ? "index" : ids == NULL ? "ids" : "offsets");
+  if (text == NULL && room > 0) return cpb_fail_missing(error, "text");
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (status == CPB_OK) status = check_keyed(index, error);
+  offsets[0] = 0;
+  for (size_t i = 0; status == CPB_OK && i < count; i++) {
+    size_t bytes;
+    const char *key = cpb_index_key_of(index, ids[i], &bytes);
+    if (offsets[i] + bytes <= room && bytes > 0) memcpy(text + offsets[i], key, bytes);
+    offsets[i + 1] = offsets[i] + bytes;
+  }
+  cpb_index_unlock(index);
+  return status;
 }
 
 /* ---- block by block ---- */

@@ -54,7 +54,9 @@ static bool has_news(const cpb_index_file *file) {
 /* Searches refer to options that an exchange leaves as they are. */
 static cpb_status check_same_kind(const cpb_index *index, const cpb_index *fresh, cpb_error *error) {
   const cpb_index_options *own = &index->options, *other = &fresh->options;
-  if (own->cols == other->cols && own->dtype == other->dtype && own->metric == other->metric) return CPB_OK;
+  if (own->cols == other->cols && own->dtype == other->dtype && own->metric == other->metric &&
+      own->keys == other->keys)
+    return CPB_OK;
   return cpb_file_fail(error, CPB_WHY_SOURCE_CHANGED, index->file->path,
                        "it was replaced by an index of other rows: open it again");
 }
@@ -109,6 +111,12 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
 
 static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
   return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
+}
+
+static void describe_file(const cpb_index_file *file, cpb_index_report *report) {
+  report->writable = file->writable;
+  report->file_bytes = file->end;
+  report->log_bytes = file->end - file->mapped;
 }
 
 /* ---- checksums ---- */
@@ -185,6 +193,11 @@ static cpb_status take_ids(cpb_index *index, const cpb_index_layout *l, const cp
   return CPB_OK;
 }
 
+static void take_keys(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file) {
+  if (index->options.keys)
+    index->keys.mapped = cpb_key_part_at((char *)file->map + l->keys_at, (size_t)l->slots, l->key_bytes);
+}
+
 /* Blocks of the mapped file; the last one is copied unless it is full, since rows are added to it. */
 static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char *map, cpb_error *error) {
   size_t blocks = (l->slots + BLOCK - 1) / BLOCK;
@@ -214,8 +227,9 @@ static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite,     is_fragmented,
-                                                has_news,       refresh,        read_mapped, close_file};
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite,
+                                                is_fragmented,  has_news,       refresh,
+                                                describe_file,  read_mapped,    close_file};
 
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
   struct stat seen;
@@ -249,6 +263,7 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
   if (status == CPB_OK) status = take_ids(*made, &l, file, error);
+  if (status == CPB_OK) take_keys(*made, &l, file);
   if (status == CPB_OK) status = cpb_log_replay(*made, file, size, error);
   if (status != CPB_EFORMAT) return status;
   cpb_status cause = check_parts(*made, file, &l, NULL, error);

@@ -327,7 +327,7 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
   return status;
 }
 
-static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
+static void number_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   if (ids == NULL && index->ids.ids == NULL) { /* row numbers are not stored */
     index->ids.slots += count;
     index->next_id += count;
@@ -340,6 +340,38 @@ static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   }
 }
 
+static const char *given_key(const cpb_index_keys *keys, size_t i, size_t *bytes) {
+  *bytes = (size_t)(keys->offsets[i + 1] - keys->offsets[i]);
+  return keys->text + keys->offsets[i];
+}
+
+/* The key of row i of a change: a new one, or that of the row it replaces. */
+static const char *key_of_change(const cpb_index *index, const cpb_index_change *change, size_t i,
+                                 size_t *bytes) {
+  if (change->keys != NULL) return given_key(change->keys, i, bytes);
+  size_t slot = cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits);
+  return cpb_key_map_key(&index->keys, slot, bytes);
+}
+
+/* Room for the keys that a change adds. */
+static bool reserve_keys(cpb_index *index, const cpb_index_change *change) {
+  uint64_t all = 0;
+  size_t bytes;
+  for (size_t i = 0; index->options.keys && i < change->count; i++)
+    (void)key_of_change(index, change, i, &bytes), all += bytes;
+  return !index->options.keys || cpb_key_map_reserve(&index->keys, change->count, all);
+}
+
+/* Keys before numbers, which would be found instead of those of the rows that are replaced. */
+static void name_rows(cpb_index *index, const cpb_index_change *change) {
+  size_t bytes;
+  for (size_t i = 0; index->options.keys && i < change->count; i++) {
+    const char *key = key_of_change(index, change, i, &bytes);
+    cpb_key_map_add(&index->keys, key, bytes);
+  }
+  number_rows(index, change->ids, change->count);
+}
+
 /* Removes what was appended after `slots`. Codes of the rows before cannot fail: they have had some. */
 static void take_back(cpb_index *index, size_t slots, size_t prepared) {
   cpb_blocks_drop(index, slots);
@@ -349,8 +381,10 @@ static void take_back(cpb_index *index, size_t slots, size_t prepared) {
                     NULL, NULL);
 }
 
-static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+static cpb_status add_rows(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error) {
+  const cpb_view rows = change->rows;
+  const uint64_t *ids = change->ids;
   size_t before = index->slots, prepared = index->prepared;
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
@@ -358,7 +392,8 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
                     (unsigned long long)index->next_id - 1);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits))
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits) ||
+      !reserve_keys(index, change))
     return cpb_fail_memory(error, "%zu rows", rows.rows);
   const added now = {before, rows};
   status = choose_centre(index, &now, error);
@@ -367,7 +402,7 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   if (status == CPB_OK)
     status = code_from(index, &now, index->prepared != prepared ? 0 : before / PANEL * PANEL, exec, error);
   if (status == CPB_OK) {
-    name_rows(index, ids, rows.rows);
+    name_rows(index, change);
     return CPB_OK;
   }
   take_back(index, before, prepared);
@@ -376,6 +411,7 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
 
 static void undo_add(cpb_index *index, size_t slots, size_t prepared, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
+  cpb_key_map_shrink(&index->keys, slots);
   index->next_id = next_id;
   take_back(index, slots, prepared);
 }
@@ -393,7 +429,7 @@ static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, c
                              cpb_error *error) {
   size_t slots = index->slots, prepared = index->prepared;
   uint64_t next_id = index->next_id;
-  cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
+  cpb_status status = add_rows(index, change, exec, error);
   if (status != CPB_OK) return status;
   status = log_change(index, change, error);
   if (status != CPB_OK) undo_add(index, slots, prepared, next_id);
@@ -427,16 +463,60 @@ static cpb_status put_logged(cpb_index *index, const cpb_index_change *change, c
   return status;
 }
 
-cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
-                           cpb_error *error) {
-  cpb_status status = CPB_OK;
-  if (change->ids != NULL) status = check_ids(index, change->ids, change->count, change->kind, error);
-  if (status != CPB_OK || change->count == 0) return status;
+static cpb_status apply_checked(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                                cpb_error *error) {
   switch (change->kind) {
   case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
   case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
   default: return put_logged(index, change, exec, error);
   }
+}
+
+/* ids: as many as keys. Keys in the index have an id, the others get the next ones. */
+static cpb_status ids_of_keys(const cpb_index *index, const cpb_index_change *change, uint64_t *ids,
+                              cpb_error *error) {
+  uint64_t next = index->next_id;
+  for (size_t i = 0; i < change->count; i++) {
+    size_t bytes;
+    const char *key = given_key(change->keys, i, &bytes);
+    size_t slot = cpb_key_map_find(&index->keys, key, bytes, index->removed_bits);
+    if (slot != CPB_NO_SLOT && change->kind == CPB_CHANGE_ADD)
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "keys", "key \"%.*s\" of row %zu is already in the index",
+                      bytes < 200 ? (int)bytes : 200, key, i);
+    ids[i] = slot != CPB_NO_SLOT ? cpb_id_map_id(&index->ids, slot) : next++;
+  }
+  return CPB_OK;
+}
+
+static cpb_status apply_keys(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_index_change with_ids = *change;
+  uint64_t *ids = malloc((change->count + 1) * sizeof *ids);
+  if (ids == NULL) return cpb_fail_memory(error, "%zu ids", change->count);
+  with_ids.ids = ids;
+  cpb_status status = cpb_keys_check(change->keys, error);
+  if (status == CPB_OK) status = ids_of_keys(index, change, ids, error);
+  if (status == CPB_OK) status = apply_checked(index, &with_ids, exec, error);
+  free(ids);
+  return status;
+}
+
+static cpb_status check_names(const cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  bool wants_keys = change->kind == CPB_CHANGE_ADD || change->kind == CPB_CHANGE_PUT;
+  if (change->keys != NULL && !index->options.keys)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "keys", "the index has ids and no text keys");
+  if (change->keys == NULL && index->options.keys && wants_keys)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "ids", "the rows of the index have text keys: pass keys");
+  return CPB_OK;
+}
+
+cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = check_names(index, change, error);
+  if (status != CPB_OK || change->count == 0) return status;
+  if (change->keys != NULL) return apply_keys(index, change, exec, error);
+  if (change->ids != NULL) status = check_ids(index, change->ids, change->count, change->kind, error);
+  return status == CPB_OK ? apply_checked(index, change, exec, error) : status;
 }
 
 /* ---- compaction ---- */
@@ -455,6 +535,15 @@ bool cpb_index_choose_for(const cpb_index *from, cpb_index *to) {
   return made;
 }
 
+static bool copy_key(const cpb_index *from, cpb_index *to, size_t slot) {
+  size_t bytes;
+  if (!from->options.keys) return true;
+  const char *key = cpb_key_map_key(&from->keys, slot, &bytes);
+  if (!cpb_key_map_reserve(&to->keys, 1, bytes)) return false;
+  cpb_key_map_add(&to->keys, key, bytes);
+  return true;
+}
+
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
   size_t live = from->slots - from->removed, count = 0;
   cpb_row_buffer buffer;
@@ -469,7 +558,8 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
     memcpy(to->blocks[count / BLOCK].rows + count % BLOCK * to->row_bytes, cpb_slot_row(from, slot, &buffer),
            from->row_bytes);
     count++;
-    name_rows(to, &id, 1);
+    number_rows(to, &id, 1);
+    if (!copy_key(from, to, slot)) return cpb_fail_memory(error, "%zu keys", live);
   }
   return code_from(to, &(added){.first = live}, 0, exec, error);
 }
@@ -555,7 +645,10 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64
   if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = CPB_OK;
   if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
-  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
+  if (status == CPB_OK && asked->keys != NULL && asked->keys->count != asked->count)
+    status = cpb_fail_rows(error, "keys", asked->keys->count, asked->count);
+  if (status == CPB_OK && asked->ids == NULL && asked->keys == NULL && asked->kind != CPB_CHANGE_ADD &&
+      asked->count > 0)
     status = cpb_fail_missing(error, "ids");
   if (status != CPB_OK) return status;
   status = begin_change(index, error);
@@ -567,23 +660,36 @@ static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64
 
 cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                          cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, NULL, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows, NULL}, NULL, exec, error);
 }
 
 cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
                             cpb_error *error) {
   if (first == NULL) return cpb_fail_missing(error, "first");
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows}, first, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows, NULL}, first, exec, error);
 }
 
 cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                              cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, NULL, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows, NULL}, NULL, exec,
+                error);
 }
 
 cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
                          cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows}, NULL, exec, error);
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows, NULL}, NULL, exec, error);
+}
+
+cpb_status cpb_index_add_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                              const cpb_exec *exec, cpb_error *error) {
+  if (keys == NULL) return cpb_fail_missing(error, "keys");
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows, keys}, NULL, exec, error);
+}
+
+cpb_status cpb_index_put_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                              const cpb_exec *exec, cpb_error *error) {
+  if (keys == NULL) return cpb_fail_missing(error, "keys");
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, NULL, rows, keys}, NULL, exec, error);
 }
 
 /* Those of the ids that are in the index, in *kept. */

@@ -7,6 +7,7 @@
 
 #include "capball/index.h"
 #include "search/index_ids.h"
+#include "search/index_keys.h"
 #include "search/byte_filter.h"
 #include "search/t15_fold.h"
 
@@ -68,6 +69,8 @@ typedef struct cpb_index_file_calls {
   bool (*has_news)(const struct cpb_index_file *file);
   /* Takes over the news, with the index locked: from the log, or as *fresh, which is to replace the index. */
   cpb_status (*refresh)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* The members of a report that are about the file. */
+  void (*describe)(const struct cpb_index_file *file, cpb_index_report *report);
   /* Copies mapped bytes by reading the file; false if that fails. */
   bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
@@ -96,6 +99,7 @@ struct cpb_index {
   uint64_t *removed_bits; /* a bit for each slot of the blocks allocated for */
   uint64_t next_id;
   cpb_id_map ids;
+  cpb_key_map keys;        /* if options.keys */
   struct cpb_coder *coder; /* cached for the next call that adds rows */
 
   bool closed;
@@ -122,6 +126,9 @@ static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_bl
   return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
 }
 
+/* The key of an id of an index that has keys, with the index locked; empty for an id that is not in it. */
+const char *cpb_index_key_of(const cpb_index *index, uint64_t id, size_t *bytes);
+
 /* Pinned: stored in files. */
 typedef enum cpb_change_kind {
   CPB_CHANGE_ADD = 1,
@@ -133,8 +140,9 @@ typedef enum cpb_change_kind {
 typedef struct cpb_index_change {
   cpb_change_kind kind;
   size_t count;
-  const uint64_t *ids; /* NULL: an ADD of rows that get the next ids */
-  cpb_view rows;       /* none for a REMOVE */
+  const uint64_t *ids;        /* NULL: an ADD of rows that get the next ids */
+  cpb_view rows;              /* none for a REMOVE */
+  const cpb_index_keys *keys; /* of an ADD or PUT; their ids follow from them */
 } cpb_index_change;
 
 /* Chooses centres and fold of an index without rows for the live rows of another one, of which there are some; false without

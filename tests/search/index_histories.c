@@ -27,7 +27,8 @@ typedef struct model {
   uint64_t *ids; /* rising */
   char *rows;
   test_rng rng;
-  int shape; /* of the rows: 0 Gauss, 1 few different ones, 2 a thin shell, 3 mixed sizes, some far out */
+  bool keyed; /* rows have text keys, and the ids that the index gives them */
+  int shape;  /* of the rows: 0 Gauss, 1 few different ones, 2 a thin shell, 3 mixed sizes, some far out */
 } model;
 
 static cpb_error failure;
@@ -254,8 +255,28 @@ static void contents_are_right(const model *m, const cpb_index *index) {
   assert_int_equal(seen, m->count);
 }
 
+static size_t put_key(uint64_t id, char *to);
+
+/* Both ways. */
+static void keys_are_right(const model *m, const cpb_index *index) {
+  static char texts[3000 * 700];
+  static uint64_t offsets[ROWS_MOST + 1], found[ROWS_MOST];
+  char key[700];
+  must(cpb_index_keys_of(index, m->ids, m->count, offsets, NULL, 0, &failure));
+  assert_true(offsets[m->count] <= sizeof texts);
+  must(cpb_index_keys_of(index, m->ids, m->count, offsets, texts, sizeof texts, &failure));
+  const cpb_index_keys keys = {texts, offsets, m->count};
+  must(cpb_index_find_keys(index, &keys, found, &failure));
+  for (size_t i = 0; i < m->count; i++) {
+    size_t bytes = put_key(m->ids[i], key);
+    assert_true(found[i] == m->ids[i] && offsets[i + 1] - offsets[i] == bytes);
+    assert_memory_equal(texts + offsets[i], key, bytes);
+  }
+}
+
 static void rows_are_right(model *m, const cpb_index *index) {
   char row[COLS_MOST * 8];
+  if (m->keyed) keys_are_right(m, index);
   contents_are_right(m, index);
   cpb_index_report report = {.size = sizeof report};
   cpb_index_describe(index, &report);
@@ -307,6 +328,47 @@ static size_t some_count(model *m) {
   return test_below(&m->rng, most + 1);
 }
 
+/* ---- keys ---- */
+
+enum { NAMES_MOST = 1 << 17, KEY_ROOM = 700 };
+
+/* A key is the text of a number, which is that of its first id: some keys come back after their row was removed. */
+static uint32_t name_of[NAMES_MOST];
+static char key_texts[3000 * KEY_ROOM];
+static uint64_t key_offsets[3001];
+
+static size_t put_key(uint64_t id, char *to) {
+  uint32_t name = name_of[id];
+  int length = sprintf(to, "article \xc3\xa9 %u", name);
+  if (name % 11 == 0) memset(to + length, 'x', 600), length += 600;
+  return (size_t)length;
+}
+
+/* Nobody has it, of the model and of the new ids from..to. */
+static bool is_free(const model *m, uint32_t name, size_t to) {
+  for (size_t i = 0; i < m->count; i++)
+    if (name_of[m->ids[i]] == name) return false;
+  for (size_t i = 0; i < to; i++)
+    if (name_of[new_ids[i]] == name) return false;
+  return true;
+}
+
+/* The new ids from..to get keys. */
+static void name_new(const model *m, size_t from, size_t to) {
+  for (size_t i = from; i < to; i++) {
+    uint64_t id = new_ids[i];
+    assert_true(id < NAMES_MOST);
+    name_of[id] = (uint32_t)id;
+    if (id % 4 == 0 && id >= 37 && is_free(m, name_of[id - 37], i)) name_of[id] = name_of[id - 37];
+  }
+}
+
+static cpb_index_keys keys_of(const uint64_t *ids, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    key_offsets[i + 1] = key_offsets[i] + put_key(ids[i], key_texts + key_offsets[i]);
+  return (cpb_index_keys){key_texts, key_offsets, count};
+}
+
 static void add(model *m, cpb_index *index, bool numbered, const cpb_exec *exec) {
   size_t count = some_count(m), kept = 0;
   if (m->count + count > ROWS_MOST / 2) return;
@@ -319,7 +381,12 @@ static void add(model *m, cpb_index *index, bool numbered, const cpb_exec *exec)
     if (!twice) new_ids[kept++] = id;
   }
   cpb_view rows = lend(make_rows(m, kept, new_rows));
-  must(cpb_index_add(index, rows, numbered ? NULL : new_ids, exec, &failure));
+  if (m->keyed) {
+    name_new(m, 0, kept);
+    const cpb_index_keys keys = keys_of(new_ids, kept);
+    must(cpb_index_add_keys(index, rows, &keys, exec, &failure));
+  } else
+    must(cpb_index_add(index, rows, numbered ? NULL : new_ids, exec, &failure));
   for (size_t i = 0; i < kept; i++) model_add(m, new_ids[i], new_rows + i * m->row_bytes);
 }
 
@@ -357,14 +424,22 @@ static void replace_some(model *m, cpb_index *index, const cpb_exec *exec) {
 
 /* New ids and present ones, in one call. */
 static void put_some(model *m, cpb_index *index, const cpb_exec *exec) {
-  size_t count = some_of(m, 40), most = count + test_below(&m->rng, 40);
+  size_t present = some_of(m, 40), count = present, most = count + test_below(&m->rng, 40);
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
   for (size_t i = count; i < most && m->count + most < ROWS_MOST / 2; i++) {
-    uint64_t id = test_below(&m->rng, ID_SPREAD);
+    uint64_t id = m->keyed ? report.next_id + i - present : test_below(&m->rng, ID_SPREAD);
     bool twice = false;
     for (size_t j = 0; j < count; j++) twice |= new_ids[j] == id;
     if (!twice) new_ids[count++] = id;
   }
-  must(cpb_index_put(index, lend(make_rows(m, count, new_rows)), new_ids, exec, &failure));
+  cpb_view rows = lend(make_rows(m, count, new_rows));
+  if (m->keyed) {
+    name_new(m, present, count);
+    const cpb_index_keys keys = keys_of(new_ids, count);
+    must(cpb_index_put_keys(index, rows, &keys, exec, &failure));
+  } else
+    must(cpb_index_put(index, rows, new_ids, exec, &failure));
   for (size_t i = 0; i < count; i++) {
     if (model_has(m, new_ids[i])) model_remove(m, new_ids[i]);
     model_add(m, new_ids[i], new_rows + i * m->row_bytes);
@@ -385,7 +460,13 @@ static void fail_some(model *m, cpb_index *index) {
   if (m->dtype != CPB_F32) return;
   ((float *)(void *)new_rows)[test_below(&m->rng, count * m->cols)] = NAN;
   cpb_error error;
-  assert_int_equal(cpb_index_add(index, rows, NULL, NULL, &error), CPB_EROW);
+  if (m->keyed) {
+    for (size_t i = 0; i < count; i++)
+      key_offsets[i + 1] = key_offsets[i] + (size_t)sprintf(key_texts + key_offsets[i], "new %zu", i);
+    const cpb_index_keys keys = {key_texts, key_offsets, count};
+    assert_int_equal(cpb_index_put_keys(index, rows, &keys, NULL, &error), CPB_EROW);
+  } else
+    assert_int_equal(cpb_index_add(index, rows, NULL, NULL, &error), CPB_EROW);
   assert_true(error.row >= 0 && (size_t)error.row < count);
 }
 
@@ -407,6 +488,7 @@ static bool has_state(const cpb_index *index, const model *m) {
   for (size_t i = 0; same && i < m->count; i++)
     same = cpb_index_rows(index, &m->ids[i], 1, row, NULL) == CPB_OK &&
            memcmp(row, m->rows + i * m->row_bytes, m->row_bytes) == 0;
+  if (same && m->keyed) keys_are_right(m, index);
   return same;
 }
 
@@ -596,6 +678,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   options.dtype = m.dtype;
   options.metric = m.metric;
   options.borrow = lent.wanted;
+  options.keys = m.keyed;
   if (m.cols > 1 && test_below(&m.rng, 3) == 0) /* otherwise chosen by the program */
     options.directions = 1 + test_below(&m.rng, m.cols - 1 < 63 ? m.cols - 1 : 63);
   cpb_index *index;
@@ -667,6 +750,8 @@ static void histories(void **state) {
                .cols = widths[test_below(&rng, sizeof widths / sizeof *widths)],
                .shape = (int)test_below(&rng, 4)};
     bool numbered = test_below(&rng, 2) == 0;
+    m.keyed = test_below(&rng, 3) == 0;
+    numbered |= m.keyed;
     m.rng = rng;
     lent.wanted = run % 2 == 1;
     live_through(&m, 40, numbered, run % 3 == 0 ? cpb_pool_exec(pool) : NULL);
