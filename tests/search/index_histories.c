@@ -113,6 +113,22 @@ static bool is_even(void *context, size_t query, uint64_t id) {
   return (id + query) % 2 == 0;
 }
 
+static size_t put_key(uint64_t id, char *to);
+
+/* By the last byte of the key. */
+static bool ends_in_even(void *context, size_t query, const char *key, size_t bytes) {
+  (void)context;
+  return bytes > 0 && ((size_t)key[bytes - 1] + query) % 2 == 0;
+}
+
+static bool ends_even(uint64_t id, size_t query) {
+  char key[700];
+  return ends_in_even(NULL, query, key, put_key(id, key));
+}
+
+enum { MANY_IDS = 5000 };
+static uint64_t many_ids[MANY_IDS]; /* for a list that is not measured row by row */
+
 typedef struct filtering {
   cpb_index_filter filter;
   uint64_t bitmap[ID_SPREAD / 64 + 1000];
@@ -133,12 +149,27 @@ static const cpb_index_filter *make_filter(model *m, filtering *f, int kind) {
     f->filter.ids = f->ids;
     f->filter.count = test_below(&m->rng, 201);
   }
+  if (kind == 4) {
+    f->filter.first = test_below(&m->rng, ID_SPREAD);
+    f->filter.end = f->filter.first + 1 + test_below(&m->rng, ID_SPREAD);
+  }
+  if (kind == 5) {
+    f->filter.ids = many_ids;
+    f->filter.count = MANY_IDS;
+    for (size_t i = 0; i < MANY_IDS; i++) many_ids[i] = test_below(&m->rng, ID_SPREAD);
+  }
+  if (kind == 6) {
+    f->filter.allow = m->keyed ? NULL : is_even;
+    f->filter.allow_key = m->keyed ? ends_in_even : NULL;
+  }
   return &f->filter;
 }
 
 static bool allows(const cpb_index_filter *filter, size_t query, uint64_t id) {
   if (filter == NULL) return true;
   if (filter->allow != NULL) return is_even(NULL, query, id);
+  if (filter->allow_key != NULL) return ends_even(id, query);
+  if (filter->end > 0) return id >= filter->first && id < filter->end;
   if (filter->bitmap != NULL) return id < filter->bits && (filter->bitmap[id / 64] >> id % 64 & 1) != 0;
   for (size_t i = 0; i < filter->count; i++)
     if (filter->ids[i] == id) return true;
@@ -173,7 +204,7 @@ static void search_is_right(model *m, const cpb_index *index, const cpb_exec *ex
   size_t counts[QUERIES_MOST], k = 1 + test_below(&m->rng, K_MOST);
   size_t n = test_below(&m->rng, 3) == 0 ? 1 + test_below(&m->rng, QUERIES_MOST) : 1 + test_below(&m->rng, 3);
   cpb_view queries = make_rows(m, n, memory);
-  const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 4));
+  const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 7));
   if (k > m->count) {
     assert_int_equal(cpb_index_search(index, queries, k, filter, hits, counts, exec, NULL), CPB_EINVAL);
     k = m->count;
@@ -232,7 +263,7 @@ static void range_is_right(model *m, const cpb_index *index, const cpb_exec *exe
   k = k < m->count ? k : m->count;
   if (k > 0) must(cpb_index_search(index, queries, k, NULL, hits, counts, NULL, &failure));
   for (size_t i = 0; i < n; i++) limits[i] = counts[i] == 0 ? 1 : hits[i * k + counts[i] - 1].value;
-  ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 4)), queries, limits, 0};
+  ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 7)), queries, limits, 0};
   must(cpb_index_range(index, queries, limits, r.filter, check_range, &r, exec, &failure));
   assert_int_equal(r.called, n);
 }
@@ -254,8 +285,6 @@ static void contents_are_right(const model *m, const cpb_index *index) {
   } while (count > 0);
   assert_int_equal(seen, m->count);
 }
-
-static size_t put_key(uint64_t id, char *to);
 
 /* Both ways. */
 static void keys_are_right(const model *m, const cpb_index *index) {
