@@ -219,20 +219,22 @@ class Index(_core.Index):
         if not self._keyed:
             return ids
         names = np.empty(ids.size, object)
-        names[:] = super().keys_of(np.ascontiguousarray(ids))
+        names[:] = super().keys_of(ids)
         return names.reshape(ids.shape)
 
     def _found(self, search: Callable[[], tuple[Any, ...]], at: int) -> tuple[Any, ...]:
         """A result with keys instead of the ids at this position: again if one was removed, and the index compacted, meanwhile."""
-        found = list(search())
-        for _ in range(3 if self._keyed else 0):
-            names = self._named(found[at])
-            if not np.any((names == None) & (found[at] >= 0)):  # noqa: E711
+        found = search()
+        if not self._keyed:
+            return found
+        for _ in range(3):
+            names = super().keys_of(found[at])
+            if None not in names or names.count(None) == np.count_nonzero(found[at] < 0):
                 break
-            found = list(search())
-        if self._keyed:
-            found[at] = names
-        return tuple(found)
+            found = search()
+        keys = np.empty(len(names), object)
+        keys[:] = names
+        return (*found[:at], keys.reshape(found[at].shape), *found[at + 1:])
 
     def _taken(self, rows: Any, ids: Any) -> tuple[np.ndarray, Any]:
         array, column = _columns.one(rows)
