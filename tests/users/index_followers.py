@@ -2,10 +2,8 @@
 follow. Every answer is that of a plain loop over a state that was committed when the search began, or later; what was committed
 is never lost. INDEX_SECONDS: how long, 3 otherwise."""
 
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -37,12 +35,14 @@ def write(folder):
     with capball.Index.open(folder / "rows.index", writable=True) as index:
         for past in range(max(N, change - N + 1), change):  # nothing that was committed is lost
             assert (index[key_of(past)] == row_of(past)).all(), f"change {past} is lost"
+        due = time.monotonic()
         while True:
             tell(log, "begin", change, time.monotonic())
             index.put(row_of(change)[None], [key_of(change)])
             tell(log, "end", change, time.monotonic())
             change += 1
-            time.sleep(1 / RATE)
+            due += 1 / RATE
+            time.sleep(max(0, due - time.monotonic()))
 
 
 def read(folder, number):
@@ -61,12 +61,14 @@ def wait_for(process, path):
     """Until the process has added to its file: interpreters take their time to start."""
     size = path.stat().st_size
     while path.stat().st_size == size:
-        assert process.poll() is None, "a process has ended"
+        assert process.is_alive(), "a process has ended"
         time.sleep(0.01)
 
 
-def start(*words):
-    return subprocess.Popen([sys.executable, __file__, *map(str, words)])
+def start(job, *arguments):
+    process = multiprocessing.get_context("fork").Process(target=job, args=arguments)
+    process.start()
+    return process
 
 
 def check(folder):
@@ -107,7 +109,7 @@ def main():
         capball.Index(np.stack([row_of(i) for i in range(N)]), ids=[key_of(i) for i in range(N)]).save(folder / "rows.index")
         for file in ("changes", *(f"answers{i}" for i in range(READERS))):
             (folder / file).touch()
-        readers, writer = [start("read", folder, i) for i in range(READERS)], start("write", folder)
+        readers, writer = [start(read, folder, i) for i in range(READERS)], start(write, folder)
         try:
             for i in range(READERS):
                 wait_for(readers[i], folder / f"answers{i}")
@@ -115,21 +117,18 @@ def main():
             while time.monotonic() < end:
                 time.sleep(min(rng.uniform(0.3, max(2, seconds / 8)), max(0, end - time.monotonic())))
                 wait_for(writer, folder / "changes")
-                writer.send_signal(signal.SIGKILL)
-                writer.wait()
+                writer.kill()
+                writer.join()
                 kills += 1
-                writer = start("write", folder)
-            assert all(reader.poll() is None for reader in readers), "a reader has ended"
+                writer = start(write, folder)
+            assert all(reader.is_alive() for reader in readers), "a reader has ended"
         finally:
             for process in [writer, *readers]:
                 process.kill()
-                process.wait()
+                process.join()
         print("%d answers of %d readers are right, of %d changes by a writer that was killed %d times" % (
             (checked := check(folder))[0], READERS, checked[1], kills))
         assert checked[0] > 0 and checked[1] > 0
 
 
-if len(sys.argv) > 1:
-    write(Path(sys.argv[2])) if sys.argv[1] == "write" else read(Path(sys.argv[2]), int(sys.argv[3]))
-else:
-    main()
+main()
