@@ -16,23 +16,29 @@ from capball._extras import module
 
 
 class Engine(Protocol):
-    """What `Euclidean` asks of an engine."""
+    """What `Euclidean` asks of an engine. It may have more, which is used where it is there:
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """What it ranks by."""
+    metrics                 what it ranks by, of "l2", "ip" and "cosine"; ("cosine",) otherwise
+    add(rows, first)        takes more rows in, numbered from `first` on; otherwise it is built again. `grow` is the same
+    remove(ids)             forgets rows, by their numbers; otherwise they are left out of its answers
+    save(path)              writes it, and load(path, d, metric) reads it back; otherwise it cannot be saved
+    """
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        """Takes all rows in, float32."""
+        """Takes all rows in, float32, numbered from 0."""
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        """int64 ids of the k best rows of each query, the best first."""
+        """int64 numbers of the k best rows of each query, the best first; -1 where there are fewer."""
 
-    def save(self, path: Path) -> None:
-        """Writes the index."""
 
-    def load(self, path: Path, d: int, metric: str) -> None:
-        """Reads it back."""
+def metrics_of(engine: Any) -> tuple[str, ...]:
+    """What an engine ranks by."""
+    return tuple(getattr(engine, "metrics", ("cosine",)))
+
+
+def grower_of(engine: Any) -> Any:
+    """What takes more rows in, or None."""
+    return getattr(engine, "add", None) or getattr(engine, "grow", None)
 
 
 def _full(found: Sequence[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
@@ -301,7 +307,7 @@ def engine(named: Any, **settings: Any) -> Engine:
         made: Any = BY_NAME[named](**settings)
         module(made.package)  # so that a missing one is reported before rows are added
         return made
-    if all(hasattr(named, word) for word in ("metrics", "build", "search", "save", "load")):
+    if all(callable(getattr(named, word, None)) for word in ("build", "search")) and not inspect.isclass(named):
         if settings:
             raise TypeError(f"{type(named).__name__} has its settings already: {', '.join(settings)} came too late")
         return named
