@@ -4,6 +4,7 @@
 #include <catalog/pg_type.h>
 #include <fmgr.h>
 #include <funcapi.h>
+#include <utils/builtins.h>
 #include <utils/memutils.h>
 
 #include "pg_error.h"
@@ -134,3 +135,6 @@ PG_FUNCTION_INFO_V1(capball_why);
 Datum capball_why(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_WHY]); }
 PG_FUNCTION_INFO_V1(capball_inside);
 Datum capball_inside(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_INSIDE]); }
+
+PG_FUNCTION_INFO_V1(capball_version);
+Datum capball_version(PG_FUNCTION_ARGS) { PG_RETURN_TEXT_P(cstring_to_text(cpb_version())); }
