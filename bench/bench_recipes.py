@@ -18,7 +18,7 @@ import numpy as np
 import capball
 from capball.engines import BY_NAME, Euclidean, adapters
 
-PACKAGES = {"annoy": "annoy", "chroma": "chromadb", "duckdb": "duckdb", "faiss-hnsw": "faiss-cpu", "faiss-ivfpq": "faiss-cpu", "hnswlib": "hnswlib", "lancedb": "lancedb",
+PACKAGES = {"annoy": "annoy", "chroma": "chromadb", "duckdb": "duckdb", "faiss-hnsw": "faiss-cpu", "hnswlib": "hnswlib", "lancedb": "lancedb",
             "milvus-lite": "milvus-lite", "qdrant": "qdrant-client", "scann": "scann", "sqlite-vec": "sqlite-vec", "usearch": "usearch",
             "voyager": "voyager", "pgvector": "psycopg"}
 n, asked, k = int(os.environ.get("ENGINE_ROWS", 4000)), 100, 10
@@ -30,23 +30,10 @@ def sets():
     rows = centres[rng.integers(0, 40, n + asked)]
     rows = (rows + 0.3 * np.linalg.norm(rows, axis=1, keepdims=True) / 32**0.5 * rng.normal(size=rows.shape)).astype(np.float32)
     yield "clusters", rows[:n], rows[n:]
-    folder = Path(__file__).parents[2] / "shared" / "data"
-    for file in sorted(folder.rglob("*glove*")) if folder.is_dir() else ():
-        if file.suffix in (".npy", ".fbin", ".hdf5"):
-            words = capball_rows(file)
-            if words is not None:
-                some = rng.permutation(len(words))[: n + asked]
-                yield "GloVe", words[some[:n]], words[some[n:]]
-                return
-
-
-def capball_rows(file):
-    if file.suffix == ".npy":
-        return np.load(file, mmap_mode="r").astype(np.float32)
-    if file.suffix == ".fbin":
-        count, d = np.fromfile(file, np.int32, 2)
-        return np.memmap(file, np.float32, "r", 8, (count, d))
-    return None
+    folder = Path(__file__).parents[2] / "shared" / "data" / "glove-100-angular"
+    if folder.is_dir():
+        words = np.load(folder / "base.npy").astype(np.float32)
+        yield "GloVe", words[rng.permutation(len(words))[:n]], np.load(folder / "queries.npy").astype(np.float32)[:asked]
 
 
 def timed(search, queries):
