@@ -93,6 +93,13 @@ test-web: setup-web build ## the JavaScript package in node, the page in chromiu
 bench-web: setup-web build ## the JavaScript package beside the plain C loops
 	@contrib/web/run bench
 
+.PHONY: docs release
+docs: setup-web build ## the site of the documentation, in build/site: every sample run, links checked, tried in a browser
+	@tools/docs
+
+release: ## what a release of VERSION needs, in build/release: archive, packages, pages, sums; dry unless APPLY=1
+	@tools/release '$(VERSION)' $(if $(APPLY),apply)
+
 python: setup-python ## wheel and sdist of the Python package, in build/dist
 	@tools/package-python here
 

@@ -13,6 +13,12 @@
 
 static bool has_kernel(const cli_options *o) { return o->kernel.at != CPB_KERNEL_LINEAR; }
 
+/* The recipe for outliers, also where a share of outliers is given and no other recipe. */
+static bool is_robust(const cli_options *o) {
+  bool other = o->nu.given || o->whiten || o->standardize || has_kernel(o);
+  return o->robust || (o->contamination.given && !other);
+}
+
 static int check_kernel(const cli_job *job) {
   const cli_options *o = &job->options;
   bool polynomial = o->kernel.at == CPB_KERNEL_POLYNOMIAL;
@@ -29,15 +35,16 @@ static int check_kernel(const cli_job *job) {
 
 static int check(const cli_job *job) {
   const cli_options *o = &job->options;
-  if (!o->nu.given && !o->robust && (o->method.given || has_kernel(o) || o->weights != NULL))
+  if (!o->nu.given && !is_robust(o) && (o->method.given || has_kernel(o) || o->weights != NULL))
     return cli_misuse(job, "--method, --weights and --kernel rbf or polynomial go with --nu");
-  if (o->ridge.given && !o->whiten && !o->robust)
+  if (o->ridge.given && !o->whiten && !is_robust(o))
     return cli_misuse(job, "--ridge goes with --whiten or --robust");
-  if (o->whiten && o->standardize && !o->robust && !(o->ridge.value > 0))
+  if (o->whiten && o->standardize && !is_robust(o) && !(o->ridge.value > 0))
     return cli_misuse(
         job, "--whiten standardises, too: with --standardize give a --ridge, or leave one of the two");
-  if (o->robust && (has_kernel(o) || o->balls.value > 1 || o->method.at != CPB_SVDD_EXACT))
-    return cli_misuse(job, "--robust goes with one ball, --method exact and no kernel");
+  if (is_robust(o) && (has_kernel(o) || o->method.at != CPB_SVDD_EXACT))
+    return cli_misuse(job, "--robust goes with --method exact and no kernel");
+  if (o->balls.value == CLI_WORD && !is_robust(o)) return cli_misuse(job, "--balls auto goes with --robust");
   if (o->balls.value > 1 && has_kernel(o)) return cli_misuse(job, "--balls does not go with --kernel");
   return check_kernel(job);
 }
@@ -55,8 +62,8 @@ static cpb_model_fit_options wish_of(const cli_options *o) {
   wish.whiten = o->whiten;
   wish.standardize = o->standardize;
   wish.ridge = o->ridge.value;
-  wish.robust = o->robust;
-  wish.calibrate = o->robust || o->calibrate;
+  wish.robust = is_robust(o);
+  wish.calibrate = is_robust(o) || o->calibrate;
   wish.balls = (size_t)o->balls.value;
   wish.seed = o->seed.value;
   wish.contamination = o->contamination.value;
@@ -199,7 +206,8 @@ static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output,
 static CLI_OPTION(nu, "nu", 'n', CLI_NUMBER, "NU", nu,
                   "the share of the rows that may lie outside (without it none may)", .range = "in (0,1]");
 static CLI_OPTION(contamination, "contamination", 0, CLI_NUMBER, "C", contamination,
-                  "the model gets a threshold for this share of outliers among the rows",
+                  "the model gets a threshold for this share of outliers among the rows; without --nu, "
+                  "--standardize, --whiten and --kernel the ball is that of --robust",
                   .range = "in (0,0.5]");
 static CLI_OPTION(
     method, "method", 0, CLI_CHOICE, "METHOD", method,
@@ -227,8 +235,9 @@ static CLI_OPTION(
 static CLI_OPTION(calibrate, "calibrate", 0, CLI_FLAG, NULL, calibrate,
                   "p-values of new rows, by fits that leave parts of the rows out; --robust has them anyway");
 static CLI_OPTION(balls, "balls", 0, CLI_COUNT, "K", balls,
-                  "K balls of one radius, for rows in several clouds; rows are scored by the nearest",
-                  .fallback = "1");
+                  "K balls of one radius, for rows in several clouds; rows are scored by the nearest; auto, "
+                  "with --robust: one or 16, by what rows tell that a trial has not seen, and says why",
+                  .fallback = "1", .word = "auto");
 static CLI_OPTION(sql, "sql", 0, CLI_WRITTEN, "FILE.sql", sql,
                   "the ball as a condition on the columns, by their names or as x0, x1, ..");
 static CLI_OPTION(plot, "plot", 0, CLI_WRITTEN, "FILE", plot,

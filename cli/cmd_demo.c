@@ -1,9 +1,9 @@
 /* The main use on generated data, in seconds, without input files. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output.h"
+#include "src/base/system_process.h"
 #include "show/demo.h"
 
 typedef struct painter {
@@ -30,7 +30,7 @@ static void print_verdict(const painter *paint, bool right) {
 }
 
 static void print_table(const demo *d, FILE *to) {
-  painter paint = {to, isatty(fileno(to)) && getenv("NO_COLOR") == NULL};
+  painter paint = {to, cpb_sys_is_terminal(to) && getenv("NO_COLOR") == NULL};
   int gap = paint.colours ? 5 : 0;
   fprintf(to,
           "%zu colours (RGB, d = 3) in an engine that supports only cosine; s = %.2f about the mean\n"

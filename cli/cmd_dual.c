@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "capball/advanced/laws.h"
+#include "src/base/system_file.h"
+#include "src/base/system_process.h"
 #include "data_file.h"
 
 typedef struct duality {
@@ -27,9 +29,10 @@ static int answer_line(const duality *dual, const char *line, size_t length, siz
 static int answer_lines(const duality *dual, FILE *from) {
   char *text = NULL;
   size_t room = 0, number = 0;
-  ssize_t length;
+  int64_t length;
   int result = CLI_OK;
-  while (result == CLI_OK && cli_interrupted() == 0 && (length = getline(&text, &room, from)) >= 0) {
+  while (result == CLI_OK && cli_interrupted() == 0 &&
+         (length = cpb_sys_read_line(&text, &room, from)) >= 0) {
     number++;
     if (!blank(text)) result = answer_line(dual, text, (size_t)length, number);
   }
@@ -42,7 +45,7 @@ static int answer_lines(const duality *dual, FILE *from) {
 
 static int answer_file(const duality *dual, const char *path) {
   if (strcmp(path, "-") == 0) return answer_lines(dual, stdin);
-  FILE *from = fopen(path, "r");
+  FILE *from = cpb_sys_fopen(path, "r");
   if (from == NULL) return cli_fail(dual->job, "cannot open %s: %s", path, strerror(errno));
   int result = answer_lines(dual, from);
   fclose(from);

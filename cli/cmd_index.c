@@ -92,7 +92,8 @@ static int add_file(adding *a, cli_input *in, cpb_dtype dtype) {
     if (result == CLI_OK && rows.rows > 0) result = add_block(a, in, in_dtype(rows, dtype, &converted));
     free(converted);
   } while (result == CLI_OK && rows.rows > 0);
-  return result == CLI_OK && a->named && a->count < a->names.count ? fail_count(a, in->info.path, "fewer") : result;
+  return result == CLI_OK && a->named && a->count < a->names.count ? fail_count(a, in->info.path, "fewer")
+                                                                   : result;
 }
 
 /* In memory: a file is written at once for rows that have their numbers as ids only. */

@@ -1,10 +1,10 @@
 /* Writes the page that `make web` has built: a file beside the command, or installed with it. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output.h"
+#include "src/base/system_process.h"
+#include "src/base/system_file.h"
 
 /* Relative to the directory of the command: installed, and in the build directory. */
 static const char *const places[] = {"../share/capball/page.html", "web/index.html"};
@@ -12,16 +12,16 @@ enum { PLACES = sizeof places / sizeof *places };
 
 /* Opens the page next to this command; NULL if there is none. */
 static FILE *open_page(void) {
-  char path[PATH_MAX + 64];
-  ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
-  if (length <= 0) return NULL;
-  path[length] = 0;
-  char *name = strrchr(path, '/') + 1;
+  char *own = cpb_sys_own_path();
   FILE *file = NULL;
-  for (size_t i = 0; i < PLACES && file == NULL; i++) {
-    strcpy(name, places[i]);
-    file = fopen(path, "rb");
+  for (size_t i = 0; own != NULL && i < PLACES && file == NULL; i++) {
+    size_t folder = cpb_sys_folder_length(own), room = folder + strlen(places[i]) + 1;
+    char *path = cli_alloc(room, 1);
+    snprintf(path, room, "%.*s%s", (int)folder, own, places[i]);
+    file = cpb_sys_fopen(path, "rb");
+    free(path);
   }
+  free(own);
   return file;
 }
 

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "plot.h"
 #include "recommend_commands.h"
+#include "score_classes.h"
 #include "show/put_text.h"
 #include "show/score_page.h"
 #include "show/gnuplot.h"
@@ -60,6 +61,7 @@ static int write_scores(const scoring *s) {
 static show_scores shown(const scoring *s) {
   return (show_scores){.data = cli_name(s->in->info.path),
                        .model = s->job->options.model,
+                       .scored_by = s->model,
                        .facts = &s->facts,
                        .scores = s->scores,
                        .labels = s->labels,
@@ -83,14 +85,19 @@ static int write_page(const scoring *s) {
 
 /* ---- what is told ---- */
 
+static cpb_text *finite_json(double value) {
+  return isfinite(value) ? cli_json("f", value) : cli_json("null");
+}
+
 static cpb_text *reasons_json(const scoring *s, const show_strange *strange) {
   cpb_text *array = cli_json("[]");
   char buffer[32];
   for (size_t k = 0; k < strange->reason_count; k++) {
     const show_reason *r = &strange->reasons[k];
     const char *name = show_column_name(&s->facts, r->column, buffer, sizeof buffer);
-    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f}", "column", name, "value", r->value,
-                                            "center", r->center, "share", r->share));
+    array = cpb_json_append(array, cli_json("{s:s, s:f, s:f, s:f, s:o, s:o}", "column", name, "value",
+                                            r->value, "center", r->center, "share", r->share, "least",
+                                            finite_json(r->least), "most", finite_json(r->most)));
   }
   return array;
 }
@@ -250,11 +257,23 @@ static int check(const cli_job *job) {
   return cli_check_typed(job, o->output, o->to, "to");
 }
 
+static int score_by_classes(cli_input *in, const cpb_error *why) {
+  cpb_classes *classes;
+  cpb_error error;
+  cpb_status status = cpb_classes_load(in->job->options.model, &classes, &error);
+  if (status != CPB_OK)
+    return cli_fail(in->job, "%s", error.reason == CPB_WHY_FOREIGN ? why->text : error.text);
+  int result = cli_score_classes(in, classes);
+  cpb_classes_free(classes);
+  return result;
+}
+
 static int score(cli_input *in) {
   scoring s = {.job = in->job, .in = in};
   cpb_error error;
   if (cpb_model_load(in->job->options.model, &s.model, &error) != CPB_OK)
-    return cli_fail(in->job, "%s", error.text);
+    return error.reason == CPB_WHY_FOREIGN ? score_by_classes(in, &error)
+                                           : cli_fail(in->job, "%s", error.text);
   s.facts = cli_model_options(s.model);
   int result = cli_input_match_filled(in, &s.facts, in->job->options.model);
   if (result == CLI_OK && shows_rows(&in->job->options)) result = cli_input_hold(in);
@@ -308,7 +327,7 @@ CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &alpha, &fd
 const cli_command cli_verb_score = {
     .verb = "score",
     .operands = "-m MODEL.json DATA",
-    .summary = "score rows by a ball: inside or outside, how far, and why",
+    .summary = "score rows by a ball: inside or outside, how far, and why; or by classes",
     .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                      T3 T11",
     .text =
         "-o writes one number per row, f64 unless --dtype or the format says otherwise; in csv and tsv "
@@ -323,6 +342,9 @@ const cli_command cli_verb_score = {
         "the model was made with --contamination; with --alpha or --fdr if its p-value is small enough. The "
         "p-value of a row is the share, rounded up, of rows that the fit had not seen that score no more "
         "(`capball ball --robust` or --calibrate). It is for new rows: those of the fit have none.\n"
+        "A model may also be a region that Python has saved, whose inside scores >= 0, or classes (save of "
+        "BallClassifier): then -o writes for every row the number of its class and the probability of each "
+        "class, with --predict only the number, and without a file the rows of each class are counted.\n"
         "With labels: AUC and average precision, the rows with the lowest scores taken as outliers "
         "first; ties count half.",
     .example = "printf 'height,weight\\n170,65\\n180,80\\n160,55\\n175,72\\n168,60\\n' > people.csv\n"

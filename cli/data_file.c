@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/system_file.h"
 #include "format_names.h"
 
 /* The options of the command that help with such rows. */
@@ -420,7 +421,7 @@ int cli_sample(cli_input *in, cpb_statistics **statistics, cpb_statistics_result
 }
 
 int cli_read_state(const cli_job *job, const char *path, cpb_statistics **statistics) {
-  FILE *file = fopen(path, "rb");
+  FILE *file = cpb_sys_fopen(path, "rb");
   if (file == NULL) return cli_fail(job, "cannot open %s: %s", path, strerror(errno));
   size_t room = (size_t)1 << 16, count = 0, got;
   unsigned char *bytes = cli_alloc(room, 1);

@@ -1,7 +1,7 @@
 #include "format_names.h"
+#include "src/base/letters.h"
 
 #include <string.h>
-#include <strings.h>
 
 typedef struct format {
   const char *name;
@@ -25,8 +25,8 @@ const char *cli_format_name(size_t i) { return i < COUNT ? table[i].name : NULL;
 /* The first colon directly after an HDF5 extension: names of sets may contain dots and slashes. */
 const char *cli_data_set(const char *path) {
   for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':'))
-    if ((colon - path >= 5 && strncasecmp(colon - 5, ".hdf5", 5) == 0) ||
-        (colon - path >= 3 && strncasecmp(colon - 3, ".h5", 3) == 0))
+    if ((colon - path >= 5 && cpb_same_letters_n(colon - 5, ".hdf5", 5)) ||
+        (colon - path >= 3 && cpb_same_letters_n(colon - 3, ".h5", 3)))
       return colon;
   return NULL;
 }
@@ -35,8 +35,8 @@ const char *cli_data_set(const char *path) {
 static const char *extension(const char *path, size_t *length) {
   const char *end = cli_data_set(path), *dot = NULL;
   size_t whole = strlen(path);
-  bool gzip = whole > 3 && strcasecmp(path + whole - 3, ".gz") == 0;
-  bool zstd = whole > 4 && strcasecmp(path + whole - 4, ".zst") == 0;
+  bool gzip = whole > 3 && cpb_same_letters(path + whole - 3, ".gz");
+  bool zstd = whole > 4 && cpb_same_letters(path + whole - 4, ".zst");
   if (end == NULL) end = path + whole - (gzip ? 3 : zstd ? 4 : 0);
   for (const char *p = path; p < end; p++) {
     if (*p == '.') dot = p;
@@ -54,7 +54,8 @@ static const format *format_of(const char *path, const char *name) {
     if (name != NULL && strcmp(table[i].name, name) == 0) return &table[i];
     if (name != NULL || tail == NULL) continue;
     for (size_t k = 0; k < 3 && table[i].extensions[k] != NULL; k++)
-      if (strlen(table[i].extensions[k]) == length && strncasecmp(table[i].extensions[k], tail, length) == 0)
+      if (strlen(table[i].extensions[k]) == length &&
+          cpb_same_letters_n(table[i].extensions[k], tail, length))
         return &table[i];
   }
   return NULL;
@@ -140,8 +141,8 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
   const char *tail = extension(path, &length), *names[EXTENSIONS];
   if (tail == NULL) return cli_misuse(job, "%s has no extension: %s", path, advice);
   snprintf(word, sizeof word, "%.*s", (int)length, tail);
-  if (strcasecmp(word, "parquet") == 0 || strcasecmp(word, "pq") == 0 || strcasecmp(word, "arrow") == 0 ||
-      strcasecmp(word, "feather") == 0 || strcasecmp(word, "ipc") == 0)
+  if (cpb_same_letters(word, "parquet") || cpb_same_letters(word, "pq") || cpb_same_letters(word, "arrow") ||
+      cpb_same_letters(word, "feather") || cpb_same_letters(word, "ipc"))
     return cli_misuse(
         job, "%s: to convert Parquet and Arrow files, use Python: python -m capball.convert IN OUT", path);
   const char *near = cli_nearest(word, names, all_extensions(names));
@@ -155,7 +156,7 @@ int cli_check_format(const cli_job *job, const char *path, const char *name, con
 static bool is_kind(const char *tail, size_t length) {
   static const char *const kinds[] = {"json", "jsonl", "html", "svg", "png", "sql", "state"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strlen(kinds[i]) == length && strncasecmp(kinds[i], tail, length) == 0) return true;
+    if (strlen(kinds[i]) == length && cpb_same_letters_n(kinds[i], tail, length)) return true;
   return false;
 }
 
@@ -164,8 +165,9 @@ static int check_kind(const cli_job *job, const cli_option *option, const char *
   const char *kind = strrchr(option->value, '.');
   size_t length = 0;
   const char *tail = kind == NULL ? NULL : extension(path, &length);
-  if (tail == NULL || (strlen(kind + 1) == length && strncasecmp(kind + 1, tail, length) == 0)) return CLI_OK;
-  bool text = length == 3 && strncasecmp(tail, "txt", 3) == 0;
+  if (tail == NULL || (strlen(kind + 1) == length && cpb_same_letters_n(kind + 1, tail, length)))
+    return CLI_OK;
+  bool text = length == 3 && cpb_same_letters_n(tail, "txt", 3);
   if (text || (!is_kind(tail, length) && format_of(path, NULL) == NULL)) return CLI_OK;
   return cli_misuse(job, "%s: --%s writes %s, not .%.*s: give it another name", path, option->name, kind,
                     (int)length, tail);

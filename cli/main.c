@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "data_file.h"
 #include "format_names.h"
+#include "src/base/system_process.h"
 
 /* Between two NULLs. */
 static const cli_command *const table[] = {NULL,
@@ -151,6 +152,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  cpb_sys_begin(&argc, &argv);
   cli_install_handlers();
   if (argc < 2) {
     cli_print_overview(commands, stderr);

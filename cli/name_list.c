@@ -1,10 +1,9 @@
-#define _POSIX_C_SOURCE 200809L
 #include "name_list.h"
+#include "src/base/system_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 /* With room for one more. */
 typedef struct growing {
@@ -52,19 +51,34 @@ static void finish(cli_name_list *names) {
   names->keys = (cpb_index_keys){names->text, names->offsets, names->count};
 }
 
+/* The next line without its end, in memory that grows; false at the end of the file. */
+static bool next_line(FILE *file, char **line, size_t *room, size_t *length) {
+  int byte;
+  *length = 0;
+  while ((byte = getc(file)) != EOF && byte != '\n') {
+    if (*length + 2 > *room) {
+      *room = *room == 0 ? 256 : 2 * *room;
+      *line = larger(*line, *room, 1);
+    }
+    (*line)[(*length)++] = (char)byte;
+  }
+  if (byte == EOF && *length == 0) return false;
+  if (*line == NULL) *line = cli_alloc(*room = 256, 1);
+  if (*length > 0 && (*line)[*length - 1] == '\r') --*length;
+  (*line)[*length] = 0;
+  return true;
+}
+
 int cli_read_names(const cli_job *job, const char *path, bool keyed, cli_name_list *names) {
   *names = (cli_name_list){.keyed = keyed};
   growing g = {.names = names};
-  FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+  FILE *file = strcmp(path, "-") == 0 ? stdin : cpb_sys_fopen(path, "r");
   char *line = NULL;
-  size_t room = 0;
-  ssize_t length;
+  size_t room = 0, length;
   int result = file != NULL ? CLI_OK : cli_fail(job, "cannot open %s: %s", path, strerror(errno));
-  while (result == CLI_OK && (length = getline(&line, &room, file)) >= 0) {
-    while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = 0;
-    if (!add_name(&g, line, (size_t)length))
+  while (result == CLI_OK && next_line(file, &line, &room, &length))
+    if (!add_name(&g, line, length))
       result = cli_fail(job, "%s: line %zu is not an id: \"%s\"", cli_name(path), names->count + 1, line);
-  }
   if (result == CLI_OK && ferror(file))
     result = cli_fail(job, "cannot read %s: %s", cli_name(path), strerror(errno));
   if (file != NULL && file != stdin) fclose(file);

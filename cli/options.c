@@ -1,12 +1,12 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "src/base/system_process.h"
 #include "format_names.h"
 
 /* ---- shared options ---- */
@@ -204,8 +204,9 @@ bool cli_read_count(const char *text, const char **end, uint64_t *number) {
 
 static int store_count(cli_job *job, const cli_option *option, const char *value, void *at) {
   const char *end, *range = option->range != NULL ? option->range : ">= 1";
-  uint64_t number;
-  if (!cli_read_count(value, &end, &number) || *end != 0 || !lies_in(range, (double)number))
+  uint64_t number = CLI_WORD;
+  bool is_word = option->word != NULL && strcmp(value, option->word) == 0;
+  if (!is_word && (!cli_read_count(value, &end, &number) || *end != 0 || !lies_in(range, (double)number)))
     return misuse_number(job, option, "whole number", range, value);
   *(cli_count *)at = (cli_count){true, number};
   return CLI_OK;

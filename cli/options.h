@@ -17,6 +17,8 @@ typedef struct cli_count {
   uint64_t value;
 } cli_count;
 
+#define CLI_WORD UINT64_MAX
+
 /* The index of one of an option's names; that of the default if it is not given. */
 typedef struct cli_choice {
   bool given;
@@ -62,6 +64,7 @@ typedef struct cli_option {
   const char *(*names)(size_t i); /* .. the i-th of them, NULL past the end */
   const char *range;              /* of a number: "> 0", ">= 1", "in (0,1]"; NULL: any, of a count ">= 1" */
   const char *fallback;           /* the default; NULL: the first name, or as the sentence explains */
+  const char *word; /* of a count: a word in place of the number, kept as CLI_WORD; NULL: none */
 } cli_option;
 
 /* Defines an option; those of a single command are static. The sentence of its help is the last argument, which

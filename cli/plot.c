@@ -4,13 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "src/base/letters.h"
 #include "show/gnuplot.h"
 
 static bool ends_with(const char *path, const char *extension) {
   size_t length = strlen(path);
-  return length > 4 && strcasecmp(path + length - 4, extension) == 0;
+  return length > 4 && cpb_same_letters(path + length - 4, extension);
 }
 
 int cli_check_picture(const cli_job *job, const char *path) {

@@ -2,21 +2,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "src/base/system.h"
+#include "src/base/system_process.h"
 #include "cli.h"
 
-double cli_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void cli_bar_init(cli_bar *bar, const char *verb, bool quiet) {
-  *bar = (cli_bar){.verb = verb, .enabled = !quiet && isatty(STDERR_FILENO)};
+  *bar = (cli_bar){.verb = verb, .enabled = !quiet && cpb_sys_is_terminal(stderr)};
   atomic_flag_clear(&bar->drawing);
-  bar->start = bar->drawn = cli_seconds();
+  bar->start = bar->drawn = cpb_seconds_now();
 }
 
 /* Estimated seconds left, from the rate since the start of this phase; < 0 while there is no reliable estimate: too
@@ -53,7 +47,7 @@ static void draw(cli_bar *bar, double now) {
 int cli_bar_tell(void *context, double share) {
   cli_bar *bar = context;
   if (!bar->enabled || atomic_flag_test_and_set(&bar->drawing)) return cli_interrupted();
-  double now = cli_seconds();
+  double now = cpb_seconds_now();
   if (share < bar->share - 0.02) { /* a new phase */
     bar->start = now;
     bar->whole = bar->guessed = 0;

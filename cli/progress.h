@@ -22,7 +22,4 @@ int cli_bar_tell(void *bar, double share);
 
 void cli_bar_clear(cli_bar *bar);
 
-/* Seconds of a monotonic clock. */
-double cli_seconds(void);
-
 #endif

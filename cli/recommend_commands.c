@@ -22,6 +22,7 @@ static bool given(const cli_job *job, const cli_option *option, char digits[CPB_
     return ((const cli_number *)at)->given;
   case CLI_COUNT:
     snprintf(digits, CPB_JSON_NUMBER_ROOM, "%llu", (unsigned long long)((const cli_count *)at)->value);
+    if (((const cli_count *)at)->value == CLI_WORD) shown->value = option->word;
     return ((const cli_count *)at)->given;
   default: shown->value = *(const char *const *)at; return shown->value != NULL;
   }

@@ -1,46 +1,36 @@
 /* Rejects jobs that use one file twice: an output would replace its own input, or another output. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "capball/advanced/flow.h"
 #include "cli.h"
 #include "format_names.h"
+#include "src/base/system_file.h"
 #include "plot.h"
+
+enum { PATH_ROOM = 4096 };
 
 /* The file a path refers to; "-" is a descriptor; for HDF5 without the data set. */
 typedef struct place {
   bool there, regular; /* only regular files are replaced */
-  struct stat file;
-  char name[PATH_MAX]; /* if it does not exist yet: links followed, directory resolved; "" on failure */
+  cpb_file_facts file;
+  char name[PATH_ROOM]; /* if it does not exist yet: links followed, directory resolved; "" on failure */
 } place;
 
 static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
 
-/* Splits a path after its last slash. */
-static void split(const char *path, char directory[PATH_MAX], char base[PATH_MAX]) {
-  const char *slash = strrchr(path, '/');
-  size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-  snprintf(directory, PATH_MAX, "%.*s", (int)length, path);
-  snprintf(base, PATH_MAX, "%s", path + length);
-}
-
 /* Follows the links of a file that does not exist yet, as its writer will. */
-static void resolve(char name[PATH_MAX]) {
-  enum { LINKS = 40 };
-  char directory[PATH_MAX], base[PATH_MAX], link[PATH_MAX], resolved[PATH_MAX];
-  for (int i = 0; i < LINKS; i++) {
-    split(name, directory, base);
-    ssize_t length = readlink(name, link, sizeof link - 1);
-    if (length < 0) break;
-    link[length] = 0;
-    if (link[0] == '/') directory[0] = 0;
-    if (snprintf(name, PATH_MAX, "%s%s", directory, link) >= PATH_MAX) name[0] = 0;
-  }
-  bool found = name[0] != 0 && realpath(directory[0] == 0 ? "." : directory, resolved) != NULL;
-  if (!found || snprintf(name, PATH_MAX, "%s/%s", resolved, base) >= PATH_MAX) name[0] = 0;
+static void resolve(char name[PATH_ROOM]) {
+  char *end = cpb_sys_follow_links(name);
+  size_t length = end == NULL ? 0 : cpb_sys_folder_length(end);
+  char *base = end == NULL ? NULL : strdup(end + length);
+  if (length > 0) end[length] = 0;
+  char *folder = end == NULL ? NULL : cpb_sys_resolve(length == 0 ? "." : end);
+  if (folder == NULL || base == NULL || snprintf(name, PATH_ROOM, "%s/%s", folder, base) >= PATH_ROOM)
+    name[0] = 0;
+  free(folder);
+  free(base);
+  free(end);
 }
 
 static place find(const char *path, int standard) {
@@ -48,10 +38,10 @@ static place find(const char *path, int standard) {
   const char *set = cli_data_set(path);
   int length = set == NULL ? (int)strlen(path) : (int)(set - path);
   if (is_pipe(path))
-    p.there = fstat(standard, &p.file) == 0;
-  else if (snprintf(p.name, sizeof p.name, "%.*s", length, path) < PATH_MAX)
-    p.there = stat(p.name, &p.file) == 0;
-  p.regular = p.there && S_ISREG(p.file.st_mode);
+    p.there = cpb_sys_facts_of(standard, &p.file);
+  else if (snprintf(p.name, sizeof p.name, "%.*s", length, path) < PATH_ROOM)
+    p.there = cpb_sys_facts(p.name, &p.file);
+  p.regular = p.there && p.file.kind == CPB_FILE_REGULAR;
   if (!p.there && p.name[0] != 0) resolve(p.name);
   return p;
 }
@@ -59,7 +49,7 @@ static place find(const char *path, int standard) {
 static bool same(const place *a, const place *b) {
   if (a->there != b->there) return false;
   if (!a->there) return a->name[0] != 0 && strcmp(a->name, b->name) == 0;
-  return a->regular && a->file.st_dev == b->file.st_dev && a->file.st_ino == b->file.st_ino;
+  return a->regular && cpb_sys_same_file(&a->file, &b->file);
 }
 
 /* A new data set may be added to an HDF5 input: the rest of the file is preserved. */
@@ -91,9 +81,9 @@ static paths collect(const cli_job *job, bool made) {
 }
 
 static int check_output(const cli_job *job, const char *output, const paths *inputs) {
-  place out = find(output, STDOUT_FILENO);
+  place out = find(output, CPB_STDOUT);
   for (size_t i = 0; i < inputs->count; i++) {
-    place in = find(inputs->path[i], STDIN_FILENO);
+    place in = find(inputs->path[i], CPB_STDIN);
     if (!in.there || !same(&in, &out) || adds_data_set(inputs->path[i], output)) continue;
     return cli_misuse(job, "the output %s is the same file as the input %s: give it another name",
                       is_pipe(output) ? "(standard output)" : output, cli_name(inputs->path[i]));
@@ -102,7 +92,7 @@ static int check_output(const cli_job *job, const char *output, const paths *inp
 }
 
 static int check_apart(const cli_job *job, const char *output, const char *other) {
-  place a = find(output, STDOUT_FILENO), b = find(other, STDOUT_FILENO);
+  place a = find(output, CPB_STDOUT), b = find(other, CPB_STDOUT);
   if (is_pipe(output) && is_pipe(other))
     return cli_misuse(job, "two outputs are \"-\", but standard output is one: give one of them a name");
   if (!same(&a, &b)) return CLI_OK;

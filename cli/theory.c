@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "json_print.h"
+#include "src/base/letters.h"
 
 typedef struct law {
   const char *number, *title, *formula, *header, *source, *test;
@@ -96,7 +97,7 @@ static int run(cli_job *job) {
   size_t count = LAWS;
   if (job->count == 1) {
     count = 1;
-    while (first < laws + LAWS && strcasecmp(first->number, job->operands[0]) != 0) first++;
+    while (first < laws + LAWS && !cpb_same_letters(first->number, job->operands[0])) first++;
     if (first == laws + LAWS) return cli_misuse(job, "there is no law \"%s\"", job->operands[0]);
   }
   if (job->options.json) return print_json(job, first, count);

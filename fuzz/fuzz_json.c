@@ -1,8 +1,9 @@
-/* Arbitrary bytes as a map, a model and a sketch; what is read is written and read again, bit for bit. If only the checksum of
+/* Arbitrary bytes as a map, a model, classes and a sketch; what is read is written and read again, bit for bit. If only the checksum of
  * a file is wrong, it is corrected, so that the fuzzer gets past it. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/classes.h"
 #include "capball/ball.h"
 #include "capball/map.h"
 #include "capball/sketch.h"
@@ -43,6 +44,20 @@ static cpb_status as_model(const char *text, size_t count, cpb_error *error) {
   return CPB_OK;
 }
 
+static cpb_status as_classes(const char *text, size_t count, cpb_error *error) {
+  cpb_classes *classes, *back;
+  char *first, *second;
+  cpb_status status = cpb_classes_from_json(text, count, "text", &classes, error);
+  if (status != CPB_OK) return status;
+  if (cpb_classes_to_json(classes, &first, error) != CPB_OK) abort();
+  if (cpb_classes_from_json(first, strlen(first), "text", &back, error) != CPB_OK) abort();
+  status = cpb_classes_to_json(back, &second, error);
+  same_texts(first, status, second);
+  cpb_classes_free(classes);
+  cpb_classes_free(back);
+  return CPB_OK;
+}
+
 static cpb_status as_sketch(const char *text, size_t count, cpb_error *error) {
   cpb_sketch *sketch, *back;
   char *first, *second;
@@ -57,8 +72,8 @@ static cpb_status as_sketch(const char *text, size_t count, cpb_error *error) {
   return CPB_OK;
 }
 
-static cpb_status (*const readers[])(const char *text, size_t count, cpb_error *error) = {as_map, as_model,
-                                                                                          as_sketch};
+static cpb_status (*const readers[])(const char *text, size_t count,
+                                     cpb_error *error) = {as_map, as_model, as_classes, as_sketch};
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count);
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t count) {

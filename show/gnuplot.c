@@ -1,22 +1,20 @@
 #include "gnuplot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "put_text.h"
 #include "page.h"
 #include "src/base/utf8.h"
+#include "src/base/system_file.h"
+#include "src/base/system_process.h"
 #include "strange.h"
 
-enum { SCRIPT, PICTURE, WORDS, FILES, PATH_ROOM = 4096 };
+enum { SCRIPT, PICTURE, WORDS, FILES };
 
 /* Files without names: nothing is left behind, however this process ends. */
 typedef struct scratch {
@@ -32,33 +30,10 @@ static show_drawn fail(show_picture *picture, const char *format, ...) {
   return SHOW_NOT_DRAWN;
 }
 
-/* Where there are no files without a name it has one for a moment. */
-static int open_nameless(const char *folder) {
-  char path[PATH_ROOM];
-#ifdef O_TMPFILE
-  int nameless = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (nameless >= 0) return nameless;
-#endif
-  int length = snprintf(path, sizeof path, "%s/capball-plot-XXXXXX", folder);
-  if (length >= PATH_ROOM) errno = ENAMETOOLONG;
-  int fd = length < PATH_ROOM ? mkstemp(path) : -1;
-  if (fd >= 0) unlink(path);
-  return fd;
-}
-
-static FILE *nameless_file(void) {
-  const char *folder = getenv("TMPDIR");
-  int fd = open_nameless(folder != NULL && *folder != 0 ? folder : "/tmp");
-  if (fd < 0) return NULL;
-  FILE *file = fdopen(fd, "w+");
-  if (file == NULL) close(fd);
-  return file;
-}
-
 static bool open_scratch(scratch *files) {
   *files = (scratch){0};
   for (int i = 0; i < FILES; i++)
-    if ((files->files[i] = nameless_file()) == NULL) return false;
+    if ((files->files[i] = cpb_sys_scratch_file()) == NULL) return false;
   return true;
 }
 
@@ -69,19 +44,8 @@ static void close_scratch(scratch *files) {
 
 /* Exit code of gnuplot, 127 when there is none. */
 static int run(const scratch *files) {
-  extern char **environ;
-  char *arguments[] = {"gnuplot", "-", NULL};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(files->files[SCRIPT]), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(files->files[PICTURE]), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(files->files[WORDS]), STDERR_FILENO);
-  pid_t child;
-  int status = 0;
-  bool started = posix_spawnp(&child, "gnuplot", &actions, NULL, arguments, environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  if (!started || waitpid(child, &status, 0) != child) return 127;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  static const char *const arguments[] = {"gnuplot", "-", NULL};
+  return cpb_sys_run(arguments, files->files[SCRIPT], files->files[PICTURE], files->files[WORDS]);
 }
 
 /* All of a file, with a 0 behind it. */
@@ -153,7 +117,7 @@ show_drawn show_gnuplot(void (*write)(const void *arg, FILE *to), const void *ar
   } else {
     write(arg, files.files[SCRIPT]);
     bool whole = fflush(files.files[SCRIPT]) == 0 && ferror(files.files[SCRIPT]) == 0;
-    if (whole) lseek(fileno(files.files[SCRIPT]), 0, SEEK_SET);
+    if (whole) rewind(files.files[SCRIPT]);
     drawn =
         whole ? draw(&files, picture) : fail(picture, "cannot write a temporary file: %s", strerror(errno));
   }

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
+#include "src/base/system_file.h"
 #include "src/base/utf8.h"
 
 void *show_alloc(size_t count, size_t size) {
@@ -39,7 +39,7 @@ void show_put_html(FILE *to, const char *text) {
   }
 }
 
-static ssize_t append(void *cookie, const char *bytes, size_t count) {
+static size_t append(void *cookie, const char *bytes, size_t count) {
   show_text *text = cookie;
   if (text->length + count + 1 > text->room && !text->lost) {
     size_t room = 2 * (text->length + count + 1);
@@ -51,20 +51,19 @@ static ssize_t append(void *cookie, const char *bytes, size_t count) {
   memcpy(text->bytes + text->length, bytes, count);
   text->length += count;
   text->bytes[text->length] = 0;
-  return (ssize_t)count;
+  return count;
 }
 
 FILE *show_text_open(show_text *text) {
   *text = (show_text){.bytes = calloc(1, 1), .room = 1};
-  FILE *to = text->bytes == NULL ? NULL : fopencookie(text, "w", (cookie_io_functions_t){.write = append});
+  FILE *to = text->bytes == NULL ? NULL : cpb_sys_stream_open(append, text);
   if (to == NULL) free(text->bytes);
   if (to == NULL) text->bytes = NULL;
   return to;
 }
 
 bool show_text_close(show_text *text, FILE *to) {
-  bool failed = ferror(to) != 0;
-  failed = fclose(to) != 0 || failed || text->lost;
+  bool failed = !cpb_sys_stream_close(to, append, text) || text->lost;
   if (failed) free(text->bytes);
   if (failed) text->bytes = NULL;
   return !failed;

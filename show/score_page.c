@@ -24,6 +24,8 @@ static bool edge_matters(const show_scores *s) { return !isnan(show_edge(s->fact
 /* Of the model: without one, outliers are the rows outside of its ball. */
 static bool has_threshold(const show_scores *s) { return s->facts->threshold != 0; }
 
+static bool has_p(const show_scores *s) { return s->facts->calibrated > 0; }
+
 static bool has_reasons(const show_scores *s) { return s->top > 0 && s->strange[0].reason_count > 0; }
 
 /* ---- on a terminal ---- */
@@ -179,12 +181,6 @@ static void draw_histogram(const show_scores *s, FILE *to) {
 
 /* ---- the page ---- */
 
-/* Four, or as many as a number that is not too long has before its point. */
-static int digits(double value) {
-  double size = fabs(value);
-  return size >= 1e4 && size < 1e9 ? (int)log10(size) + 1 : 4;
-}
-
 static void print_reasons(const show_scores *s, const show_strange *row, FILE *to) {
   char buffer[32];
   for (size_t k = 0; k < SHOW_REASONS; k++) {
@@ -192,10 +188,11 @@ static void print_reasons(const show_scores *s, const show_strange *row, FILE *t
     fputs("<td class=\"why\">", to);
     if (k < row->reason_count) {
       show_put_html(to, show_column_name(s->facts, r->column, buffer, sizeof buffer));
-      fprintf(to,
-              " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.*g, %s the centre&#8217;s %.*g</small>",
-              100 * r->share, digits(r->value), r->value, r->value < r->center ? "below" : "above",
-              digits(r->center), r->center);
+      fprintf(to, " <span class=\"num\">%.0f&nbsp;%%</span><br><small>%.*g, %s the centre&#8217;s %.*g; ",
+              100 * r->share, show_digits(r->value), r->value, r->value < r->center ? "below" : "above",
+              show_digits(r->center), r->center);
+      show_range(r, to);
+      fputs("</small>", to);
     }
     fputs("</td>", to);
   }
@@ -207,6 +204,7 @@ static void print_row(const show_scores *s, size_t i, FILE *to) {
   fprintf(to, "<tr><td class=\"num\">%zu</td><th scope=\"row\">", i + 1);
   show_put_html(to, row_name(s, row->row, buffer, sizeof buffer));
   fprintf(to, "</th><td class=\"num\">%.6g</td>", row->score);
+  if (has_p(s)) fprintf(to, "<td class=\"num\">%.3g</td>", cpb_model_p_value(s->scored_by, row->score));
   if (s->labels != NULL) fprintf(to, "<td>%s</td>", s->labels[row->row] != 0 ? "outlier" : "ordinary");
   if (has_reasons(s)) print_reasons(s, row, to);
   fputs("<td class=\"num more\">", to);
@@ -222,12 +220,20 @@ static void print_table(const show_scores *s, FILE *to) {
     fputs(
         "<p>A row is strange by the columns that add most to its squared distance from the centre; the "
         "number beside a column is its part of that distance, above 100&nbsp;% where other columns lower it. "
+        "Ordinary: with these numbers in this column alone the row would be so; nearest: no number of this "
+        "column is enough, and this one brings the row nearest. "
         "Share: of the training rows, those that score no more.</p>\n",
         to);
+  if (has_p(s))
+    fputs("<p>Rows are in the order of p: for a new row the share of ordinary rows that the fit has not seen "
+          "and "
+          "that score no more. Rows of the fit itself have no valid p.</p>\n",
+          to);
   fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"rows\"><table><thead><tr><th "
         "scope=\"col\" class=\"num\" aria-label=\"rank\">#</th><th scope=\"col\">row</th><th scope=\"col\" "
         "class=\"num\">score</th>",
         to);
+  if (has_p(s)) fputs("<th scope=\"col\" class=\"num\">p</th>", to);
   if (s->labels != NULL) fputs("<th scope=\"col\">label</th>", to);
   if (has_reasons(s)) fprintf(to, "<th scope=\"col\" colspan=\"%d\">strange by</th>", SHOW_REASONS);
   fputs("<th scope=\"col\" class=\"num more\">share</th>", to);

@@ -9,8 +9,9 @@
 typedef struct show_scores {
   const char *data, *model; /* what the files are called */
   const char *again;        /* the command that wrote the page */
-  const cpb_model_options *facts;
-  const double *scores, *labels; /* labels: not 0 for an outlier; NULL: none */
+  const cpb_model *scored_by;
+  const cpb_model_options *facts; /* of that model */
+  const double *scores, *labels;  /* labels: not 0 for an outlier; NULL: none */
   size_t count, inside;
   const cpb_ranking *ranking; /* NULL: none */
   const show_strange *strange;

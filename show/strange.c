@@ -20,7 +20,7 @@ static int stranger_first(const void *a, const void *b) {
 static const double LEAST = 0.005; /* share that would be shown as 0 % is no reason */
 
 /* Puts a reason among the largest so far. */
-static void consider(show_strange *s, show_reason reason) {
+static void offer_reason(show_strange *s, show_reason reason) {
   size_t at = s->reason_count;
   while (at > 0 && s->reasons[at - 1].share < reason.share) at--;
   if (at == SHOW_REASONS) return;
@@ -30,17 +30,19 @@ static void consider(show_strange *s, show_reason reason) {
 }
 
 static void find_reasons(const cpb_model *model, const cpb_model_options *o, cpb_view rows, show_strange *s) {
-  double *x = show_alloc(2 * o->d, sizeof *x), *parts = x + o->d, whole = 0;
+  double *x = show_alloc(4 * o->d, sizeof *x), *parts = x + o->d, whole = 0;
+  double *least = parts + o->d, *most = least + o->d;
   cpb_view row = rows;
   row.data = (const char *)rows.data + s->row * rows.stride * cpb_dtype_size(rows.dtype);
   row.rows = 1;
   cpb_view_widen(row, x);
   const double *center;
-  if (cpb_model_parts(model, x, parts, &center, NULL) == CPB_OK) {
+  if (cpb_model_parts(model, x, parts, &center, NULL) == CPB_OK &&
+      cpb_model_ranges(model, x, least, most, NULL) == CPB_OK) {
     for (size_t k = 0; k < o->d; k++) whole += parts[k];
     for (size_t k = 0; k < o->d; k++)
       if (parts[k] > 0 && parts[k] >= LEAST * whole)
-        consider(s, (show_reason){k, x[k], center[k], parts[k] / whole});
+        offer_reason(s, (show_reason){k, x[k], center[k], parts[k] / whole, least[k], most[k]});
   }
   free(x);
 }
@@ -78,6 +80,19 @@ const char *show_column_name(const cpb_model_options *model, size_t column, char
   return to;
 }
 
+int show_digits(double value) {
+  double size = fabs(value);
+  return size >= 1e4 && size < 1e9 ? (int)log10(size) + 1 : 4;
+}
+
+void show_range(const show_reason *reason, FILE *to) {
+  double least = reason->least, most = reason->most;
+  if (least < most)
+    fprintf(to, "ordinary %.*g to %.*g", show_digits(least), least, show_digits(most), most);
+  else
+    fprintf(to, "nearest %.*g", show_digits(least), least);
+}
+
 void show_reasons(const cpb_model_options *model, const show_strange *strange, FILE *to) {
   char buffer[32];
   for (size_t k = 0; k < strange->reason_count; k++) {
@@ -85,5 +100,9 @@ void show_reasons(const cpb_model_options *model, const show_strange *strange, F
     fputs(k == 0 ? "" : ", ", to);
     show_put_text(to, show_column_name(model, r->column, buffer, sizeof buffer));
     fprintf(to, " %c%.0f %%", r->value < r->center ? '-' : '+', 100 * r->share);
+    if (k > 0) continue;
+    fprintf(to, " (%.*g; ", show_digits(r->value), r->value);
+    show_range(r, to);
+    fputc(')', to);
   }
 }

@@ -12,6 +12,7 @@ typedef struct show_reason {
   size_t column;
   double value, center; /* of the row, of the ball */
   double share;         /* of |W(x-c)|^2 */
+  double least, most;   /* as cpb_model_ranges has them */
 } show_reason;
 
 typedef struct show_strange {
@@ -38,7 +39,14 @@ double show_hundredth(const cpb_model_options *model);
 /* What a column is called: by the model, else x0, x1, ..; in a buffer of the caller's. */
 const char *show_column_name(const cpb_model_options *model, size_t column, char *to, size_t room);
 
-/* "height +61 %, weight -22 %": + where the row is above the centre. */
+/* Four, or as many as a number that is not too long has before its point. */
+int show_digits(double value);
+
+/* "ordinary 150 to 190", or "nearest 170" where no number of this column alone is enough. */
+void show_range(const show_reason *reason, FILE *to);
+
+/* "height +61 % (212; ordinary 150 to 190), weight -22 %": + where the row is above the centre, and of the first what would
+ * be ordinary, or the number that brings the row nearest. */
 void show_reasons(const cpb_model_options *model, const show_strange *strange, FILE *to);
 
 #endif

@@ -142,10 +142,11 @@ typedef enum cpb_model_method {
   CPB_MODEL_EXACT = 1,         /* SVDD: CPB_SVDD_EXACT */
   CPB_MODEL_CAP_SVM = 2,       /* CPB_SVDD_CAP_SVM */
   CPB_MODEL_CAP_SVM_PAPER = 3, /* CPB_SVDD_CAP_SVM_PAPER */
+  CPB_MODEL_REGION = 4,        /* given: a region that another method has found */
 } cpb_model_method;
-enum { CPB_MODEL_METHODS = 4 };
+enum { CPB_MODEL_METHODS = 5 };
 
-/** "ball", "exact", "cap-svm", "cap-svm-paper"; a view, never NULL. */
+/** "ball", "exact", "cap-svm", "cap-svm-paper", "region"; a view, never NULL. */
 CPB_API const char *cpb_model_method_name(cpb_model_method method);
 
 /** The definition of a model; pointers are borrowed for the call of cpb_model_new, and views into the
@@ -184,7 +185,9 @@ typedef struct cpb_model_options {
   bool robust;         /* fitted by the recipe `robust` of cpb_model_fit_options; default false */
   uint64_t calibrated; /* number of scores of rows that the fit had not seen, behind p-values; 0: none */
   const double *calibration; /* ascending: ranks 1 to 200, then each 1.005 times the one before, the last */
-  const char *notes; /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
+  const char *notes;    /* what such a fit did about rows and columns, a sentence a line; NULL: nothing */
+  cpb_region_kind kind; /* CPB_BALL (the default); with method CPB_MODEL_REGION also CPB_COMPLEMENT,
+                           |W(x-center)| >= radius, or CPB_HALFSPACE, <center,x> >= radius, without W */
 } cpb_model_options;
 CPB_API void cpb_model_options_init(cpb_model_options *options, size_t size);
 
@@ -194,6 +197,9 @@ typedef struct cpb_model cpb_model;
 CPB_CALL cpb_status cpb_model_new(const cpb_model_options *options, cpb_model **model, cpb_error *error);
 CPB_API void cpb_model_free(cpb_model *model);
 CPB_API void cpb_model_describe(const cpb_model *model, cpb_model_options *options);
+
+/** In place of a number of balls: 1 or 16, chosen by what rows tell that are left out of a trial (with `robust`). */
+#define CPB_BALLS_AUTO SIZE_MAX
 
 /** How to fit a ball. Start from cpb_model_fit_options_init. */
 typedef struct cpb_model_fit_options {
@@ -213,7 +219,7 @@ typedef struct cpb_model_fit_options {
   size_t balls;  /* for clustered rows: k-means after W; each cluster of at least 1/8 of the mean size gets a
                    ball, all with the radius at which the fraction nu of the rows is outside all of them. With
                    `whiten`, the W of the model is that of the rows about the means of their clusters. 0 and 1
-                   (the default): one ball. Not with a kernel; rows are held */
+                   (the default): one ball; CPB_BALLS_AUTO: one or 16. Not with a kernel; rows are held */
   uint64_t seed; /* of the initial centres of k-means; default 0 */
   const double *fill;   /* d numbers for the model to store; NULL: none */
   double contamination; /* in (0, 0.5]: the threshold is the largest training score such that at most this
@@ -221,7 +227,8 @@ typedef struct cpb_model_fit_options {
   bool robust;    /* the recipe for outliers: whitens by the rows that look most ordinary and fits the ball
                      to these, three quarters at most, found in two refits as in fast-MCD. The radius leaves
                      the share nu of all rows outside; gap and lower bound are of the rows kept. nu 0 is 0.9,
-                     ridge 0 is 0.1, more with fewer than 5 rows a column. One ball, exact, no kernel */
+                     ridge 0 is 0.1, more with fewer than 5 rows a column. Exact, no kernel. With several balls, groups
+                     and balls are of the rows kept */
   bool calibrate; /* p-values of new rows, by fits without parts of the rows, which are held */
 } cpb_model_fit_options;
 CPB_API void cpb_model_fit_options_init(cpb_model_fit_options *options, size_t size);
@@ -242,7 +249,7 @@ CPB_CALL cpb_status cpb_model_fit(cpb_source *rows, const cpb_model_fit_options 
                                   cpb_model_fit_report *report, const cpb_exec *exec, cpb_error *error);
 
 /** score_i = r^2 - |W(x_i-c)|^2, with a kernel r^2 - |phi(x_i)-c|^2; >= 0 is inside the ball. For several balls the largest
- *  of their scores.                                                                            T3 T11
+ *  of their scores; of a region those of cpb_region_scores.                                    T3 T11
  *  x       n rows of d, any dtype
  *  scores  n rows, 1 column, f32 or f64. EROW as in cpb_region_scores. Thread-safe. */
 CPB_CALL cpb_status cpb_model_scores(const cpb_model *model, cpb_view x, cpb_out scores, const cpb_exec *exec,
@@ -267,6 +274,15 @@ CPB_API bool cpb_model_is_outlier(const cpb_model *model, double score);
 CPB_CALL cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts,
                                     const double **center, cpb_error *error);
 
+/** For each column the numbers with which the row would be ordinary, its other columns as they are: least_j .. most_j, the t
+ *  with |W(x-c) + (t-x_j) W e_j|^2 <= r^2 - s. Where there are none both are the number with which the row scores highest. s is the
+ *  threshold, or where most rows are below it (a nu above .5 without contamination) the score of the strangest hundredth of the
+ *  training rows. For several balls c is the nearest centre. Of the complement of a ball they are the numbers beyond the ball on the side of x_j.
+ *  x, least, most   d numbers each, the caller's
+ *  EINVAL with a kernel or a half-space. Thread-safe. */
+CPB_CALL cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
+                                     cpb_error *error);
+
 /** How well low scores identify outliers. */
 typedef struct cpb_ranking {
   size_t size;
@@ -287,14 +303,20 @@ CPB_CALL cpb_status cpb_score_ranking(const double *scores, const double *labels
 CPB_CALL cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cpb_error *error);
 
 /** The rows that are no outliers as an SQL condition: "(a-0.5)*(a-0.5) + .. <= 4", where 4 is r^2 - threshold, with the
- *  fewest digits that give the same doubles; several balls are joined by OR.
+ *  fewest digits that give the same doubles; several balls are joined by OR; of a half-space "0.6*a + .. >= 4".
  *  columns  d names, or NULL for those of the model, or x0, x1, ..
  *  *text is 0-terminated; free it with cpb_free. EINVAL with a kernel. */
 CPB_CALL cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
                                      cpb_error *error);
 
+/** The same condition as a function of C, "int NAME(const double x[D])": 1 for rows that are no outliers, 0 for others and for
+ *  rows with NaN. It needs no header and no library.
+ *  name     an identifier of C, or NULL for "inside"
+ *  *text is 0-terminated; free it with cpb_free. EINVAL with a kernel. */
+CPB_CALL cpb_status cpb_model_to_c(const cpb_model *model, const char *name, char **text, cpb_error *error);
+
 /** The content of a model file: JSON with keys "capball", "dim", "columns" (if columns have names), "balls" (if several),
- *  "method", "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
+ *  "method", "region" (if it is not a ball: version 2), "center", "radius", "nu", "gap", "lower_bound", "converged", "rows", "whiten", "kernel", "scale", "cap",
  *  "quantiles", "threshold" (if not 0), "recipe", "notes" and "calibration" (if there are), "support", "checksum".
  *  Free *text with cpb_free. */
 CPB_CALL cpb_status cpb_model_to_json(const cpb_model *model, char **text, cpb_error *error);

@@ -32,17 +32,12 @@ CPB_BEGIN
 #define CPB_VERSION_PATCH 0
 #define CPB_VERSION_NUMBER (CPB_VERSION_MAJOR * 10000 + CPB_VERSION_MINOR * 100 + CPB_VERSION_PATCH)
 
-/** Marks a public function. CPB_BUILDING is defined while the library itself is built; on Windows, programs that link
- *  the static library define CPB_STATIC. Define CPB_API before including this header to override it. */
+/** Marks a public function. Define CPB_API before including this header to override it, as the build of a DLL does. */
 #ifndef CPB_API
-#if !defined(_WIN32)
+#if defined(__GNUC__)
 #define CPB_API __attribute__((visibility("default")))
-#elif defined(CPB_BUILDING)
-#define CPB_API __declspec(dllexport)
-#elif defined(CPB_STATIC)
-#define CPB_API
 #else
-#define CPB_API __declspec(dllimport)
+#define CPB_API
 #endif
 #endif
 

@@ -31,6 +31,7 @@ from ._errors import (
     ShapeError,
     Stopped,
 )
+from ._classes import Classes, ClassRegion
 from ._hits import Neighbors, Search, Within
 from ._index import Index
 from ._linear import ball_of
@@ -110,7 +111,7 @@ def enclosing_ball(x: Any, *, gap: float = 1e-9, whiten: bool = False, ridge: fl
 
 def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", kernel: str = "linear",
          gamma: float | None = None, offset: float | None = None, degree: int | None = None, whiten: bool = False,
-         ridge: float = 0.0, standardize: bool = False, columns: Any = None, weights: Any = None, balls: int = 1,
+         ridge: float = 0.0, standardize: bool = False, columns: Any = None, weights: Any = None, balls: int | str = 1,
          seed: int = 0, contamination: float | None = None, robust: bool = False, calibrate: bool = False,
          threads: int | None = None, progress: Progress | bool | None = None) -> BallModel:
     """A ball that may leave the share nu of the rows outside: min R^2 + 1/(nu n) sum max(0, |x_i-c|^2 - R^2).
@@ -118,7 +119,8 @@ def svdd(x: Any, nu: float = 0.1, *, gap: float = 1e-9, method: str = "exact", k
     standardize  every column is divided by its standard deviation first
     whiten       distances are measured by the inverse of the covariance, to whose diagonal `ridge` of itself is added
     columns      names of the columns, for the model to keep; None: those of a table, where x is one
-    balls        several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball
+    balls        several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball. "auto", with
+                 robust=True: one or 16, by what rows tell that a trial has not seen; model.notes say why
     contamination  share of these rows that are outliers: the model's threshold is the largest score that at most this
                  share of them scores less than, rows that tie at it are no outliers; None: the threshold is 0
     robust       the recipe for outliers: standardises and whitens by the rows that look most ordinary, three quarters at
@@ -152,7 +154,15 @@ def abid(x: Any, s: Any = None, *, center: Any = None, distinct: bool = False, t
 
 
 class Cosines(NamedTuple):
-    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s."""
+    """Cosines of pairs of rows about their mean, and of their images on the sphere of scale s.
+
+    s            the scale
+    before       cos(x-m, y-m) of each pair
+    after        <S(x-m), S(y-m)> of each pair, in the same order
+    correlation  of the two
+    slope        of the line of least squares, `after` by `before`
+    rms          root of the mean squared difference
+    """
 
     s: float
     before: np.ndarray
@@ -238,7 +248,7 @@ def rescore(map: SphereMap, queries: Any, ids: Any, embedded: Any, k: int = 10, 
 
 
 __all__ = [
-    "Ball", "BallModel", "Cap", "CapballError", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
+    "Ball", "BallModel", "Cap", "CapballError", "ClassRegion", "Classes", "Cosines", "DtypeError", "Ellipsoid", "Estimator", "Everywhere", "FileError", "FormatError",
     "HalfSpace", "Index", "InvalidValue", "Measured", "Neighbors", "OutOfMemory", "Reason", "Recommendation", "Region",
     "RowError", "Search", "ShapeError", "Sketch", "SphereMap", "Statistics", "Stopped", "Transform", "Within", "abid",
     "ball_of", "cosines", "enclosing_ball", "fit", "knn", "range_search", "recommend", "rerank", "rescore", "svdd", "usual_radius",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,21 @@ def rows(x: Any, name: str) -> np.ndarray:
     elif not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return np.require(array, requirements=["C", "A"])
+
+
+# ---- sparse matrices of scipy
+
+_PIECE = 1 << 22  # numbers of one piece in double
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether x is a matrix or an array of scipy.sparse."""
+    return hasattr(x, "tocsr") and hasattr(x, "nnz")
+
+
+def in_pieces(call: Callable[[np.ndarray], np.ndarray], x: Any) -> np.ndarray:
+    """call(rows) of the rows of a sparse matrix, a few at a time, one after the other."""
+    x = x.tocsr()
+    step = max(1, _PIECE // max(1, x.shape[1]))
+    pieces = [call(x[at : at + step].toarray()) for at in range(0, max(1, x.shape[0]), step)]
+    return np.concatenate(pieces)

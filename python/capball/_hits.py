@@ -18,6 +18,9 @@ class _Pair(NamedTuple):
 class Neighbors(_Pair):
     """The nearest rows of every query, nearest first: distances, ids = neighbors; tensors from capball.torch.
 
+    distances     for each query, nearest first; of "ip" and "cosine" the values, largest first
+    ids           of the same rows
+
     What a call was asked for, or counts, stands beside them, and is None elsewhere:
 
     proven        for each query, whether these are the nearest of all rows for certain

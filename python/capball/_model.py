@@ -12,7 +12,7 @@ import numpy as np
 from . import _core, _tables
 from ._hits import Neighbors
 from ._map import write_whole
-from .dual import Ball, Cap, Ellipsoid, Region
+from .dual import Ball, Cap, Ellipsoid, Region, region_from_numbers
 
 
 class _Artefact:
@@ -44,12 +44,22 @@ class _Artefact:
 
 
 class Reason(NamedTuple):
-    """What one column has to do with how far a row is from the centre of its ball."""
+    """What one column has to do with how far a row is from the centre of its ball.
+
+    column  its name, or x0, x1, .. where the model has no names
+    value   of the row
+    center  of the nearest ball
+    share   of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+    least   with numbers from here ..
+    most    .. to here the row would be ordinary, its other columns as they are; both the nearest number where none is enough
+    """
 
     column: str
     value: float
     center: float
-    share: float  # of |W(x-c)|^2; the shares of all columns add up to 1, some may be < 0 where columns depend on each other
+    share: float
+    least: float
+    most: float
 
 
 def names_of(x: Any) -> list[str] | None:
@@ -80,14 +90,15 @@ class BallModel(_Artefact, _core.Model):
         >>> import capball
         >>> model = capball.svdd([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 0.9, columns=["height", "weight"])
         >>> model.why([[0.5, 9.5]], top=1)
-        [[Reason(column='weight', value=9.5, center=0.5, share=1.0)]]
+        [[Reason(column='weight', value=9.5, center=0.5, share=1.0, least=0.0, most=1.0)]]
         """
         rows = np.atleast_2d(np.asarray(x, np.float64))
         parts, centers = self.parts(rows)
+        least, most = self.ranges(rows)
         whole = np.maximum(parts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         order = np.argsort(-parts, axis=1, kind="stable")[:, :top]
         names = self.columns or [f"x{j}" for j in range(self.d)]
-        return [[Reason(names[j], float(rows[i, j]), float(centers[i, j]), float(parts[i, j] / whole[i, 0])) for j in best]
+        return [[Reason(names[j], *(float(of[i, j]) for of in (rows, centers, parts / whole, least, most))) for j in best]
                 for i, best in enumerate(order)]
 
     @property
@@ -104,15 +115,27 @@ class BallModel(_Artefact, _core.Model):
             raise ValueError("a ball of a kernel's feature space has no region in the data space")
         if self.balls > 1:
             raise ValueError(f"a model of {self.balls} balls has no single region: take regions")
-        if self.whiten is None:
-            return Ball(self.center, self.radius)
-        return Ellipsoid(self.center, self.radius, self.whiten)
+        if self.threshold != 0 and self.method == "region":
+            raise ValueError("a region with another threshold than 0 is none of a model file")
+        region = region_from_numbers(self.region_kind, self.center, self.radius, None, self.radius, self.whiten)
+        region.columns = self.columns
+        return region
 
     @property
     def cap(self) -> tuple[float, Cap]:
         """(s, cap): under the map of scale s the rows inside are those with <p,S(x)> >= b."""
         scale, p, b, sigma, a = self._cap()
         return scale, Cap(p, b, sigma, a)
+
+    def to_onnx(self, dtype: Any = np.float32) -> Any:
+        """The model as an ONNX model: input x, rows of `dtype`; outputs score and outlier, and p of a model with p-values; needs onnx.
+
+        The graph computes in double: it differs from `scores` and `verdicts` by rounding, and rows that tie at the threshold are
+        no outliers there, too. Cells that are missing must be filled in before.
+        """
+        from ._onnx import of_ball  # which imports dual, and that this module
+
+        return of_ball(self, dtype)
 
     def _facts(self) -> dict[str, str]:
         facts = {"method": self.method, "radius": f"{self.radius:.6g}", "gap": f"{self.gap:.2g}"}

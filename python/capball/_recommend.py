@@ -16,10 +16,15 @@ from ._progress import bar
 class Measured:
     """One combination of transform, index and query form.
 
-    recall             share of the true k nearest among its first k; recall_error is its standard error
-    candidates_for_99  how many of its first candidates must be re-ranked to find 99 % of them; candidates_most, one
-                       standard error over the queries more
+    transform          its name, as `capball help recommend` lists them
+    scale              of the sphere; NaN for other transforms
+    index              what the index stores: "float", "int8" or "bits"
     metric             how its rows are compared: "cosine", "ip" or "l2"
+    ball               asked by the caps of balls, and not by single points
+    recall             share of the true k nearest among its first k
+    recall_error       its standard error
+    candidates_for_99  how many of its first candidates must be re-ranked to find 99 % of them
+    candidates_most    the same, one standard error over the queries more
     bytes              per vector
     curve              share of the true ones among its first `Recommendation.candidates`
     """
@@ -47,6 +52,12 @@ class Measured:
 class Recommendation:
     """What was measured, and what follows from it.
 
+    k            neighbours that were asked for
+    base_rows    rows of the sample of the base
+    queries      how many were asked
+    norm_mean    the mean norm of the rows about their mean
+    candidates   the numbers of candidates at which curves are measured
+    rows         what was measured: a `Measured` each
     pick         the best row for the engine that was asked about: the fewest candidates for 99 %; within the noise of that
                  (candidates_most) the highest recall, within the noise of that (recall_error) the simplest
     rival        the best without the sphere where the pick is on it, else the best on it

@@ -15,6 +15,8 @@ import numpy as np
 
 from capball import _core, _tables
 
+__all__ = ["convert"]
+
 PARQUET, ARROW, NPY, CSV = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",), (".csv",)
 
 
@@ -102,6 +104,7 @@ def convert(source, target, columns=None):
 
 
 def main(words=None):
+    """The command line, python -m capball.convert SOURCE TARGET; words: its arguments, None for those of the process."""
     parser = argparse.ArgumentParser(prog="python -m capball.convert", description=__doc__.split("\n")[0])
     parser.add_argument("source")
     parser.add_argument("target")

@@ -75,7 +75,8 @@ def _label(ax: Any, names: Any) -> None:
 
 def _same_units(region: Any) -> bool:
     """Whether a circle of the picture is a circle of the data."""
-    return getattr(region, "whiten", getattr(region, "W", None)) is None
+    whole = getattr(region, "whole", region)  # of one class of several: all of them
+    return getattr(whole, "factors", None) is None and getattr(whole, "whiten", getattr(whole, "W", None)) is None
 
 
 def plot_ball(ball: Any, x: Any = None, *, ax: Any = None) -> Any:
@@ -136,6 +137,69 @@ def plot_regions(model: Any, x: Any, y: Any = None, *, ax: Any = None) -> Any:
     return ax
 
 
+def plot_slice(region: capball.Region, x: Any = None, y: Any = None, *, columns: Any = None, ax: Any = None) -> Any:
+    """A region in the plane of two of its columns, while the others are as usual; of three columns the three planes.
+
+    region   what Region.plot is asked of
+    x, y     rows to draw, of all columns, and their classes
+    columns  two or three, by number or name; None: the two of the largest weight
+    ax       axes; of three columns three of them
+    """
+    names, d = region.names, region.d
+    places = list(np.argsort(-region._weights(), kind="stable")[:2]) if columns is None else [_place_of(c, names) for c in columns]
+    if not 2 <= len(places) <= min(3, d):
+        raise ValueError(f"a picture has two or three of the {d} columns, got {len(places)}")
+    rows = None if x is None else np.asarray(x, np.float64)
+    pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :]]
+    if ax is None and len(pairs) > 1:
+        ax = _extras.module("matplotlib.pyplot").subplots(1, 3, figsize=(15, 4.5))[1]
+    all_axes = np.ravel(_axes(ax)) if len(pairs) == 1 else np.ravel(ax)
+    for pair, one in zip(pairs, all_axes):
+        _slice(region, rows, y, pair, one)
+    return all_axes[0] if len(pairs) == 1 else all_axes
+
+
+def _place_of(column: Any, names: list[str]) -> int:
+    if isinstance(column, str):
+        if column not in names:
+            raise ValueError(f"there is no column {column!r} among {', '.join(names[:8])}{', ..' if len(names) > 8 else ''}")
+        return names.index(column)
+    return int(column)
+
+
+def _usual_point(region: capball.Region, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Where the columns are held that the picture does not show, and how wide it is."""
+    if region.usual is not None:
+        return region.usual
+    if rows is not None:
+        return rows.mean(axis=0), rows.std(axis=0)
+    kind, c, r = region._numbers()[:3]
+    metric = region._metric()
+    diagonal = metric if metric.ndim == 1 else np.diag(metric)
+    return np.asarray(c), np.full(region.d, 1.0) if kind == 2 else abs(r) / np.sqrt(np.where(diagonal > 0, diagonal, 1)) / 2
+
+
+def _slice(region: capball.Region, rows: np.ndarray | None, y: Any, pair: tuple[int, int], ax: Any) -> None:
+    at, spread = _usual_point(region, rows)
+    low, high = (at - 3 * spread, at + 3 * spread) if rows is None else (rows.min(axis=0), rows.max(axis=0))
+    across, up = (np.linspace(low[j] - 0.05 * (high[j] - low[j]), high[j] + 0.05 * (high[j] - low[j]), 200) for j in pair)
+    grid = np.tile(at, (200 * 200, 1))
+    grid[:, pair[0]], grid[:, pair[1]] = (part.ravel() for part in np.meshgrid(across, up))
+    scores = region.scores(grid).reshape(200, 200)
+    if np.isfinite(scores).all():
+        ax.contourf(across, up, scores >= 0, levels=[0.5, 1.5], colors=["C0"], alpha=0.15)
+        ax.contour(across, up, scores, levels=[0], colors="black", linestyles="solid")
+    if rows is not None:
+        for label in [None] if y is None else np.unique(y):
+            some = _some(rows if label is None else rows[np.asarray(y) == label])
+            ax.plot(some[:, pair[0]], some[:, pair[1]], ".", markersize=3, label=None if label is None else str(label))
+        if y is not None:
+            ax.legend()
+    _label(ax, [region.names[j] for j in pair])
+    if region.d > 2:
+        ax.set_title(f"the other {region.d - 2} columns as usual", fontsize="medium")
+
+
 def _edge(ball: Any, ax: Any, rows: np.ndarray | None, color: str = "black", offset: float = 0.0) -> None:
     """Where the score is the offset: of any region, whitened balls and those of kernels too."""
     center, radius = getattr(ball, "center", getattr(ball, "c", None)), getattr(ball, "radius", getattr(ball, "r", None))
@@ -178,4 +242,4 @@ def _circle(cap: capball.Cap) -> np.ndarray:
     return (cap.b * cap.p + np.sqrt(max(0.0, 1 - cap.b**2)) * edge).T
 
 
-__all__ = ["plot_abid", "plot_ball", "plot_cosines", "plot_regions", "plot_sphere"]
+__all__ = ["plot_abid", "plot_ball", "plot_cosines", "plot_regions", "plot_slice", "plot_sphere"]

@@ -42,7 +42,7 @@ class Ball(BaseDetector):
 
     def __init__(self, contamination: float = 0.1, nu: float = 0.9, kernel: str = "linear",
                  gamma: float | None = None, standardize: bool | None = None, whiten: bool | None = None,
-                 ridge: float = 0.1, balls: int = 1, random_state: int = 0, recipe: str | None = None):
+                 ridge: float = 0.1, balls: int | str = 1, random_state: int = 0, recipe: str | None = None):
         super().__init__(contamination=contamination)
         self.nu = nu
         self.kernel = kernel

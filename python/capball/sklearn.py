@@ -1,7 +1,7 @@
 """capball for scikit-learn: estimators that go into pipelines, grids and pickles.
 
 >>> import numpy as np
->>> from sklearn.linear_model import LogisticRegression
+>>> from sklearn.linear_model import LogisticRegression, SGDClassifier
 >>> from sklearn.pipeline import make_pipeline
 >>> from capball.sklearn import SphereEmbedding
 >>> rng = np.random.default_rng(0)
@@ -14,7 +14,8 @@ True
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Callable
 
 import numpy as np
 
@@ -30,15 +31,18 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import capball
 from capball import _tables
+from capball._progress import bar
+from capball._subclasses import Choice, SoftmaxOfBalls
 
 _TYPES = (np.float64, np.float32)
 _ROUNDING = 2.0**-40  # of r^2 and |W(x-c)|^2, in double
@@ -69,6 +73,10 @@ def _validate_fitted(estimator: Any, fitted: str, X: Any) -> np.ndarray:
     check_is_fitted(estimator, fitted)
     known = getattr(estimator, "feature_names_in_", ())
     return _validated(estimator, _tables.without_unknown_text(X, known), reset=False)
+
+
+def _sparse_norms(X: Any) -> np.ndarray:
+    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel())
 
 
 class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -102,12 +110,31 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     target=self.target, k=min(self.k, rows - 1), sample=self.sample, seed=_seed(self.random_state))
 
     def fit(self, X: Any, y: Any = None) -> "SphereEmbedding":
-        """Finds centre, whitening and scale of the rows of X."""
-        X = _fitting(self, X)
+        """Finds centre, whitening and scale of the rows of X; rows may be a sparse matrix where center and whiten are False."""
+        X = _validated(self, X, ensure_min_samples=2, accept_sparse="csr")
         self.__dict__.pop("_statistics", None)
-        self.map_ = capball.fit(X, **self._options(len(X)))
+        self.map_ = self._of_sparse(X) if capball._arrays.is_sparse(X) else capball.fit(X, **self._options(len(X)))
         self._n_features_out = X.shape[1] + 1
         return self
+
+    def _of_sparse(self, X: Any) -> capball.SphereMap:
+        """The map of sparse rows, about 0: only their norms are needed."""
+        if self.whiten or self.center is not False:
+            raise ValueError("sparse rows would not stay sparse: set center=False and whiten=False")
+        norms = _sparse_norms(X)
+        if self.s is None and self.goal not in ("mean", "median"):
+            raise ValueError(f'sparse rows have the goals "mean" and "median", or s=, not {self.goal!r}')
+        s = self.s if self.s is not None else float(np.mean(norms) if self.goal == "mean" else np.median(norms))
+        return capball.SphereMap(X.shape[1], s)
+
+    def _sparse_images(self, X: Any) -> Any:
+        """S(x) has the zeros of x: 2 s x and s^2 - |x|^2, divided by |x|^2 + s^2."""
+        from scipy.sparse import csr_matrix, diags, hstack
+
+        s, X = self.map_.s, X.astype(np.float64)
+        square = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        below = 1 / (square + s * s)
+        return hstack([diags(2 * s * below) @ X, csr_matrix(((s * s - square) * below)[:, None])], format="csr")
 
     def partial_fit(self, X: Any, y: Any = None) -> "SphereEmbedding":
         """Takes more rows in; the order and the cut into calls do not matter.
@@ -131,7 +158,13 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The images of the rows: one column more, every row of length 1."""
+        """The images of the rows: one column more, every row of length 1. Sparse rows have sparse images."""
+        check_is_fitted(self, "map_")
+        if capball._arrays.is_sparse(X):
+            X = _validated(self, X, reset=False, accept_sparse="csr")
+            if self.map_.center is not None or self.map_.whiten is not None:
+                raise ValueError("sparse rows would not stay sparse under this map: it has a centre or whitens")
+            return self._sparse_images(X)
         X = _validate_fitted(self, "map_", X)
         return self.map_.embed(X)
 
@@ -154,6 +187,7 @@ class SphereEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = self.center is False and not self.whiten
         return tags
 
 
@@ -162,17 +196,24 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : any linear classifier with coef_ and intercept_; None is LogisticRegression(C=10, max_iter=1000).
+    estimator : any linear classifier with coef_ and intercept_; None is LogisticRegression(C=C, max_iter=1000).
+    balls_per_class : how many balls a class has, k: then a softmax over all of them, and the class is the one whose balls have
+        the largest sum. "auto" takes the k of 1, 2, 4, 8 and the C of 1, 10, 100 that are best in folds of the rows.
+        Needs estimator=None.
+    C : inverse strength of the regularisation of the default estimator; None is 10, or what "auto" finds.
+    class_weight : of the default estimator, or of one that has the parameter: "balanced" or a dict.
     standardize : whether columns are divided by their standard deviation first; regions are ellipsoids then, with axes
         along the columns. False, for columns in one unit: balls.
-    goal, s, center, whiten, ridge, random_state : of the SphereEmbedding.
+    goal, s, center, whiten, ridge, random_state : of the SphereEmbedding. Sparse rows are neither centred nor whitened.
+    verbose : whether "auto" shows a bar of its progress.
 
     Attributes
     ----------
-    regions_ : dict of the region of every class, in the units of the data. Of two classes they are each other's
-        complements, and predict is membership; of more, each is where that class's own decision value is >= 0, and
-        predict takes the largest.
+    regions_ : dict of the region of every class, in the units of the data: the rows that predict gives to it. Of two classes
+        with one ball they are a ball and its complement.
+    model_ : the Classes behind predict and predict_proba, which can be saved, for `capball score`, databases and C.
     pipeline_ : the fitted scaler, embedding and estimator.
+    balls_, C_ : the number of balls per class and the C that were used; choice_: the accuracies that "auto" has seen.
 
     >>> import numpy as np
     >>> from capball.sklearn import BallClassifier
@@ -183,9 +224,13 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     (True, 1.0)
     """
 
-    def __init__(self, estimator: Any = None, *, standardize: bool = True, goal: str = "mean", s: float | None = None,
-                 center: Any = True, whiten: bool = False, ridge: float = 0.0, random_state: Any = None):
+    def __init__(self, estimator: Any = None, *, balls_per_class: int | str = 1, C: float | None = None, class_weight: Any = None,
+                 standardize: bool = True, goal: str = "mean", s: float | None = None, center: Any = True,
+                 whiten: bool = False, ridge: float = 0.0, random_state: Any = None, verbose: bool = False):
         self.estimator = estimator
+        self.balls_per_class = balls_per_class
+        self.C = C
+        self.class_weight = class_weight
         self.standardize = standardize
         self.goal = goal
         self.s = s
@@ -193,53 +238,205 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         self.whiten = whiten
         self.ridge = ridge
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _steps(self) -> list[tuple[str, Any]]:
-        sphere = SphereEmbedding(self.goal, s=self.s, center=self.center, whiten=self.whiten, ridge=self.ridge,
-                                 random_state=self.random_state)
-        linear = LogisticRegression(C=10, max_iter=1000) if self.estimator is None else clone(self.estimator)
-        scaler = [("scaler", StandardScaler())] if self.standardize else []
-        return [*scaler, ("sphere", sphere), ("linear", linear)]
+    # ---- fit
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> "BallClassifier":
-        """Embeds the rows and fits the estimator; fit_params, such as sample_weight, are the estimator's."""
-        X, y = _validated(self, X, y, ensure_min_samples=2)
+    def _check(self) -> None:
+        balls = self.balls_per_class
+        if balls != "auto" and not (isinstance(balls, (int, np.integer)) and not isinstance(balls, bool) and balls >= 1):
+            raise ValueError(f'balls_per_class must be "auto" or a whole number >= 1, got {balls!r}')
+        if self.estimator is not None and (balls != 1 or self.C is not None):
+            raise ValueError("balls_per_class and C are of the default estimator: leave estimator=None")
+        if self.C is not None and not self.C > 0:
+            raise ValueError(f"C must be > 0, got {self.C}")
+
+    def _front(self, X: Any, weights: Any) -> tuple[list[tuple[str, Any]], Any]:
+        """The fitted steps before the estimator, and the rows behind them."""
+        sparse = capball._arrays.is_sparse(X)
+        steps: list[tuple[str, Any]] = []
+        if self.standardize:
+            steps.append(("scaler", StandardScaler(with_mean=not sparse).fit(X, sample_weight=weights)))
+            X = steps[0][1].transform(X)
+        sphere = SphereEmbedding(self.goal, s=self.s, center=False if sparse else self.center, whiten=self.whiten,
+                                 ridge=self.ridge, random_state=self.random_state)
+        if weights is not None and self.goal == "mean" and self.s is None and not self.whiten:
+            center = np.average(X, axis=0, weights=weights) if sphere.center is True else sphere.center
+            norms = _sparse_norms(X) if sparse else np.linalg.norm(X - center, axis=1)
+            sphere.set_params(s=float(np.average(norms, weights=weights)) or None, center=center)
+        steps.append(("sphere", sphere.fit(X)))
+        return steps, sphere.transform(X)
+
+    def _linear(self, balls: int, C: float) -> Any:
+        if self.estimator is None:
+            if balls > 1:
+                return SoftmaxOfBalls(balls, C=C, class_weight=self.class_weight, random_state=_seed(self.random_state))
+            return LogisticRegression(C=C, max_iter=1000, class_weight=self.class_weight)
+        linear = clone(self.estimator)
+        return linear if self.class_weight is None else linear.set_params(class_weight=self.class_weight)
+
+    def _chosen(self, rows: Any, y: np.ndarray, weights: Any) -> tuple[int, float]:
+        if self.balls_per_class != "auto":
+            return int(self.balls_per_class), 10.0 if self.C is None else self.C
+        with bar("balls", bool(self.verbose)) as told:
+            seed = _seed(self.random_state)
+            choice = Choice(rows, y, weights, seed, told, class_weight=self.class_weight, random_state=seed)
+            balls, C = choice.best()
+        self.choice_ = choice.accuracies
+        return balls, C if self.C is None else self.C
+
+    def _targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, np.ndarray]:
+        X, y = _validated(self, X, y, accept_sparse="csr", reset=reset, ensure_min_samples=2 if reset else 1)
         check_classification_targets(y)
+        return X, y
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "BallClassifier":
+        """Embeds the rows, which may be a sparse matrix, and fits the estimator; fit_params are the estimator's."""
+        self._check()
+        self.__dict__.pop("choice_", None)
+        X, y = self._targets(X, y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"there is one class, {self.classes_.tolist()[0]!r}: a classifier needs two")
-        given = {f"linear__{name}": value for name, value in fit_params.items()}
-        self.pipeline_ = Pipeline(self._steps()).fit(X, y, **given)
-        self.regions_ = self._regions()
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        steps, rows = self._front(X, weights)
+        self.balls_, self.C_ = self._chosen(rows, y, weights)
+        linear = self._linear(self.balls_, self.C_)
+        given = fit_params if weights is None else {**fit_params, "sample_weight": weights}
+        self._take(Pipeline([*steps, ("linear", linear.fit(rows, y, **given))]), rows, X.shape[0])
         return self
 
-    def _regions(self) -> dict[Any, capball.Region]:
-        first, second = self.classes_[:2].tolist()
-        if len(self.classes_) > 2:
-            return capball.ball_of(self.pipeline_)
-        return {first: capball.ball_of(self.pipeline_, between=(first, second)), second: capball.ball_of(self.pipeline_)}
+    @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "partial_fit"))
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "BallClassifier":
+        """Takes more rows in, by an estimator with partial_fit; None is SGDClassifier(loss="log_loss").
+
+        The first call, which needs classes or rows of all of them, fixes scaler and scale: let it have some thousands of rows.
+        """
+        self._check()
+        if self.balls_per_class != 1:
+            raise ValueError(f"partial_fit has one ball per class, got balls_per_class={self.balls_per_class!r}")
+        first = not hasattr(getattr(self, "pipeline_", [None])[-1], "partial_fit")  # after fit with another estimator, too
+        X, y = self._targets(X, y, first)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if first:
+            self.classes_ = np.unique(y if classes is None else classes)
+            self.balls_, self.C_ = 1, 10.0 if self.C is None else self.C
+            steps, rows = self._front(X, weights)
+            linear = clone(self.estimator) if self.estimator is not None else SGDClassifier(
+                loss="log_loss", alpha=1 / (self.C_ * 1e4), random_state=_seed(self.random_state))
+            pipeline = Pipeline([*steps, ("linear", linear)])
+        else:
+            pipeline, rows = self.pipeline_, self.pipeline_[:-1].transform(X)
+        if weights is None and self.class_weight is not None:
+            weights = compute_sample_weight(self.class_weight, y)
+        given = {} if weights is None else {"sample_weight": weights}
+        pipeline[-1].partial_fit(rows, y, **({"classes": self.classes_} if first else {}), **given)
+        self._take(pipeline, rows, X.shape[0] + (0 if first else self.model_.rows))
+        return self
+
+    # ---- what was fitted
+
+    def _take(self, pipeline: Pipeline, rows: Any, count: int) -> None:
+        """Keeps the fitted pipeline, and what it does as Classes."""
+        self.pipeline_ = pipeline
+        self.__dict__.pop("_regions", None)
+        linear, map = pipeline[-1], pipeline["sphere"].map_
+        planes = capball._linear._planes(linear)
+        owners = getattr(linear, "owners_", np.arange(len(planes.w)))
+        w, w0 = planes.w, planes.w0
+        if len(w) == 1:  # the second of two classes against the first
+            w, w0, owners = np.vstack([np.zeros_like(w), w]), np.concatenate([[0.0], w0]), np.arange(2)
+        scaler = pipeline[0] if self.standardize else None
+        factors = None if scaler is None else 1 / scaler.scale_
+        center = np.zeros(map.d) if map.center is None else map.center
+        whiten = map.whiten
+        if factors is not None:  # W (g(x-m) - c) = Wg (x - m - c/g)
+            center = center / factors + (0 if scaler.mean_ is None or not scaler.with_mean else scaler.mean_)
+            whiten, factors = (None, factors) if whiten is None else (whiten * factors, None)
+        labels = [str(label) for label in self.classes_.tolist()]
+        make = functools.partial(capball.Classes.of, w, w0, owners, labels, map.s, center, factors, whiten,
+                                 columns=getattr(self, "feature_names_in_", None), rows=count)
+        self.model_ = make(_rule_of(linear, rows, make))
+
+    @property
+    def regions_(self) -> dict[Any, capball.Region]:
+        """The region of every class."""
+        if not hasattr(self, "model_"):
+            raise AttributeError("regions_ are of a fitted BallClassifier")
+        if "_regions" not in self.__dict__:
+            self._regions = dict(zip(self.classes_.tolist(), self.model_.regions.values()))
+        return self._regions
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_regions"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("regions_", None)
+        for name, value in BallClassifier().get_params(deep=False).items():  # of capball 0.3
+            self.__dict__.setdefault(name, value)
+        if hasattr(self, "pipeline_") and "model_" not in self.__dict__:
+            self.balls_, self.C_ = 1, 10.0
+            self._take(self.pipeline_, None, 0)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        known = getattr(self, "feature_names_in_", ())
+        return self.model_.scores(_validated(self, _tables.without_unknown_text(X, known), accept_sparse="csr", reset=False))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """<w,S(x)> + w0: of two classes one number per row, >= 0 in the region of classes_[1]; of more one per class."""
-        X = _validate_fitted(self, "pipeline_", X)
-        return self.pipeline_.decision_function(X)
+        """<w,S(x)> + w0: of two classes one number per row, > 0 in the region of classes_[1]; of more one per class. With several
+        balls per class log p, up to a constant of the row."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        X = _validate_fitted(self, "pipeline_", X)
-        return self.pipeline_.predict(X)
+        scores = self._scores(X)
+        return np.asarray(self.classes_[self.model_.verdicts(scores)])
 
     @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """The estimator's probabilities; only where it has them."""
-        X = _validate_fitted(self, "pipeline_", X)
-        return self.pipeline_.predict_proba(X)
+        scores = self._scores(X)
+        if self.model_.rule != "largest":
+            return self.model_.probabilities(scores)
+        X = _validated(self, X, accept_sparse="csr", reset=False)
+        return np.asarray(self.pipeline_.predict_proba(X))
+
+    def describe(self, top: int | None = 3) -> str:
+        """The region of every class in words, the `top` columns of each ball."""
+        check_is_fitted(self, "model_")
+        return self.model_.describe(top)
+
+    def save(self, path: Any) -> None:
+        """Writes what was learned as a file that `capball score` and capball.Classes.load read."""
+        check_is_fitted(self, "model_")
+        self.model_.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _rule_of(linear: Any, rows: Any, make: Callable[[str], capball.Classes]) -> str:
+    """How the estimator turns values of planes into probabilities: whichever rule gives its own."""
+    if not hasattr(linear, "predict_proba"):
+        return "largest"
+    if isinstance(linear, (LogisticRegression, SoftmaxOfBalls)) or rows is None:
+        return "softmax"
+    some = rows[:64]
+    decided, wanted = linear.decision_function(some), linear.predict_proba(some)
+    scores = np.stack([np.zeros(len(decided)), decided], axis=1) if decided.ndim == 1 else decided
+    rules = ("softmax", "one-vs-rest") if scores.shape[1] > 2 else ("softmax",)
+    return next((rule for rule in rules if np.allclose(make(rule).probabilities(scores), wanted, atol=1e-9)), "largest")
 
 
 class _Ball(BaseEstimator):
     """What both balls share: score >= 0 is inside."""
 
-    model_: capball.BallModel
+    model_: capball.BallModel  # the fitted ball, whose file is that of the command
 
     def _take(self, model: capball.BallModel, contamination: float | None = None) -> Any:
         """Keeps a fitted model. Without a contamination the rows that its edge rests on are inside: it is known to its gap."""
@@ -311,10 +508,10 @@ class EnclosingBall(_Ball):
 
 
 def detector_options(recipe: str | None, kernel: str, standardize: bool | None, whiten: bool | None, ridge: float,
-                     balls: int) -> dict[str, Any]:
+                     balls: int | str) -> dict[str, Any]:
     """The recipe of docs/explanation/outliers.md where nothing else is asked for; kernels go with neither."""
     linear = kernel == "linear"
-    asked = recipe == "robust" or (recipe is None and linear and balls == 1 and standardize is None and whiten is None)
+    asked = recipe == "robust" or (recipe is None and linear and standardize is None and whiten is None)
     if recipe not in (None, "robust", "whitened"):
         raise ValueError(f'recipe must be None, "robust" or "whitened", got {recipe!r}')
     if asked:
@@ -335,11 +532,12 @@ class BallDetector(OutlierMixin, _Ball):
         few among them.
     recipe : "robust": columns are standardised and whitened by the rows that look most ordinary, three quarters at most,
         found in two refits, and the ball is that of these rows; notes_ say what was done. "whitened": by all rows, which
-        was the default of 0.3. None is "robust" for one ball without a kernel where neither standardize nor whiten is
-        given, else "whitened".
+        was the default of 0.3. None is "robust" without a kernel where neither standardize nor whiten is given, else
+        "whitened".
     standardize, whiten, ridge : columns are divided by their standard deviation, and distances are measured by the
         inverse of the covariance, to whose diagonal `ridge` of itself is added. None is True, and False with a kernel.
-    balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball.
+    balls : several balls of one radius, for rows in several clouds; a row's score is that of the nearest ball. "auto": one or
+        16, by what rows tell that a trial has not seen, and notes_ say why.
     kernel : "linear", "rbf" or "polynomial"; kernels are for some ten thousand rows.
     gamma, coef0, degree : of the kernel; gamma=None is 1/columns.
     calibrate : whether p_values, and predict with alpha= or fdr=, can be asked: parts of the rows are left out of further fits and
@@ -359,8 +557,8 @@ class BallDetector(OutlierMixin, _Ball):
     """
 
     def __init__(self, nu: float = 0.9, *, contamination: float | None = 0.1, recipe: str | None = None,
-                 calibrate: bool | None = None, standardize: bool | None = None, whiten: bool | None = None, ridge: float = 0.1, balls: int = 1, kernel: str = "linear",
-                 gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
+                 calibrate: bool | None = None, standardize: bool | None = None, whiten: bool | None = None, ridge: float = 0.1,
+                 balls: int | str = 1, kernel: str = "linear", gamma: float | None = None, coef0: float = 0.0, degree: int = 3, gap: float = 1e-9,
                  random_state: Any = None, verbose: bool = False):
         self.nu = nu
         self.contamination = contamination

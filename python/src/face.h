@@ -173,6 +173,8 @@ PyObject *face_from_json(PyObject *type, PyObject *const *args, Py_ssize_t nargs
 
 PyObject *face_none(void);
 PyObject *face_doubles_or_none(const double *numbers, size_t count);
+/* A list of str. */
+PyObject *face_names_or_none(const char *const *names, size_t count);
 
 #define FACE_CLASS(name, function, doc)                                                                      \
   { name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc }
@@ -184,6 +186,7 @@ int face_add_search(PyObject *module);
 int face_add_index(PyObject *module);
 int face_add_scale(PyObject *module);
 int face_add_learn(PyObject *module);
+int face_add_classes(PyObject *module);
 int face_add_sketch(PyObject *module);
 int face_add_estimator(PyObject *module);
 

@@ -74,6 +74,16 @@ static const char *const fit_names[] = {
     "whiten", "ridge",     "weights", "standardize", "columns", "balls", "seed",   "contamination",
     "robust", "calibrate", "threads", "progress",    NULL};
 
+static int take_balls(PyObject *value, size_t *balls) {
+  bool word = value != NULL && PyUnicode_Check(value);
+  if (word && PyUnicode_CompareWithASCIIString(value, "auto") != 0) {
+    PyErr_Format(PyExc_ValueError, "balls must be a number or \"auto\", got %R", value);
+    return -1;
+  }
+  if (word) *balls = CPB_BALLS_AUTO;
+  return word ? 0 : face_size(value, "balls", balls);
+}
+
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {
   int kernel = (int)o->kernel.kind, method = (int)o->method;
   size_t degree = o->kernel.degree, rows = x.rows;
@@ -86,7 +96,7 @@ static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *array
       face_double(v[FIT_RIDGE], "ridge", &o->ridge) < 0 ||
       face_doubles(v[FIT_WEIGHTS], "weights", &rows, &arrays->weights) < 0 ||
       face_flag(v[FIT_STANDARDIZE], &o->standardize) < 0 ||
-      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || face_size(v[FIT_BALLS], "balls", &o->balls) < 0 ||
+      take_columns(v[FIT_COLUMNS], x.cols, arrays) < 0 || take_balls(v[FIT_BALLS], &o->balls) < 0 ||
       face_uint64(v[FIT_SEED], "seed", &o->seed) < 0 ||
       face_double(v[FIT_CONTAMINATION], "contamination", &o->contamination) < 0 ||
       face_flag(v[FIT_ROBUST], &o->robust) < 0 || face_flag(v[FIT_CALIBRATE], &o->calibrate) < 0)
@@ -164,27 +174,39 @@ static PyObject *model_scores(FACE_CALL) {
   return result;
 }
 
-/* What each column adds to |W(x-c)|^2, and the centre c of each row: n rows of d both. */
-static cpb_status find_parts(const cpb_model *model, cpb_view x, double *wide, double *parts, double *centers,
-                             cpb_error *error) {
-  cpb_view_widen(x, wide);
-  for (size_t i = 0; i < x.rows; i++) {
-    const double *center;
-    cpb_status status = cpb_model_parts(model, wide + i * x.cols, parts + i * x.cols, &center, error);
-    if (status != CPB_OK) return status;
-    memcpy(centers + i * x.cols, center, x.cols * sizeof *centers);
-  }
-  return CPB_OK;
+/* Of one row: two vectors of d. */
+typedef cpb_status (*row_facts)(const cpb_model *model, const double *x, double *first, double *second,
+                                cpb_error *error);
+
+/* What each column adds to |W(x-c)|^2, and the centre c. */
+static cpb_status parts_and_center(const cpb_model *model, const double *x, double *parts, double *centers,
+                                   cpb_error *error) {
+  const double *center;
+  cpb_model_options o = {.size = sizeof o};
+  cpb_status status = cpb_model_parts(model, x, parts, &center, error);
+  cpb_model_describe(model, &o);
+  if (status == CPB_OK) memcpy(centers, center, o.d * sizeof *centers);
+  return status;
 }
 
-static PyObject *parts_of(const cpb_model *model, cpb_view x) {
+static cpb_status find_facts(const cpb_model *model, row_facts find, cpb_view x, double *wide, double *first,
+                             double *second, cpb_error *error) {
+  cpb_status status = CPB_OK;
+  cpb_view_widen(x, wide);
+  for (size_t at = 0; at < x.rows * x.cols && status == CPB_OK; at += x.cols)
+    status = find(model, wide + at, first + at, second + at, error);
+  return status;
+}
+
+/* Two arrays of n rows of d. */
+static PyObject *facts_of(const cpb_model *model, row_facts find, cpb_view x) {
   size_t elements = x.cols * x.rows;
   double *wide = PyMem_Calloc(3 * elements + 1, sizeof *wide), *parts = wide + elements;
   if (wide == NULL) return PyErr_NoMemory();
   cpb_error error;
   cpb_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = find_parts(model, x, wide, parts, parts + elements, &error);
+  status = find_facts(model, find, x, wide, parts, parts + elements, &error);
   Py_END_ALLOW_THREADS;
   PyObject *result = status == CPB_OK ? Py_BuildValue("NN", face_matrix(parts, CPB_F64, x.rows, x.cols),
                                                       face_matrix(parts + elements, CPB_F64, x.rows, x.cols))
@@ -193,15 +215,23 @@ static PyObject *parts_of(const cpb_model *model, cpb_view x) {
   return result;
 }
 
-static PyObject *model_parts(FACE_CALL) {
+static PyObject *facts_of_rows(const char *name, row_facts find, FACE_CALL) {
   static const char *const names[] = {"x", NULL};
   PyObject *values[1];
   face_rows rows;
-  if (face_arguments("parts", names, 1, args, nargs, kwnames, values) < 0) return NULL;
+  if (face_arguments(name, names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", ((face_object *)self)->d) < 0) return NULL;
-  PyObject *result = parts_of(held(self), rows.view);
+  PyObject *result = facts_of(held(self), find, rows.view);
   face_rows_drop(&rows);
   return result;
+}
+
+static PyObject *model_parts(FACE_CALL) {
+  return facts_of_rows("parts", parts_and_center, self, args, nargs, kwnames);
+}
+
+static PyObject *model_ranges(FACE_CALL) {
+  return facts_of_rows("ranges", cpb_model_ranges, self, args, nargs, kwnames);
 }
 
 static PyObject *model_ranks(FACE_CALL) {
@@ -261,6 +291,43 @@ static PyObject *model_verdicts(FACE_CALL) {
   return result;
 }
 
+/* values: kind, c, r, W, columns */
+static int region_options(PyObject **values, cpb_model_options *o, fit_arrays *arrays, double **numbers) {
+  size_t kind = 0, square;
+  if (face_size(values[0], "kind", &kind) < 0 || face_doubles(values[1], "c", &o->d, &numbers[0]) < 0 ||
+      face_double(values[2], "r", &o->radius) < 0)
+    return -1;
+  square = o->d * o->d;
+  if (face_doubles(values[3], "W", &square, &numbers[1]) < 0 || take_columns(values[4], o->d, arrays) < 0)
+    return -1;
+  o->method = CPB_MODEL_REGION;
+  o->kind = (cpb_region_kind)kind;
+  o->center = numbers[0];
+  o->whiten = numbers[1];
+  o->columns = arrays->columns;
+  return 0;
+}
+
+static PyObject *model_of_region(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+  static const char *const names[] = {"kind", "c", "r", "W", "columns", NULL};
+  PyObject *values[5];
+  cpb_model_options options;
+  fit_arrays arrays = {0};
+  double *numbers[2] = {NULL, NULL};
+  cpb_model *model = NULL;
+  cpb_error error;
+  cpb_status status = CPB_OK;
+  cpb_model_options_init(&options, sizeof options);
+  if (face_arguments("of_region", names, 3, args, nargs, kwnames, values) < 0) return NULL;
+  if (region_options(values, &options, &arrays, numbers) == 0)
+    status = cpb_model_new(&options, &model, &error);
+  drop_arrays(&arrays);
+  PyMem_Free(numbers[0]);
+  PyMem_Free(numbers[1]);
+  if (status != CPB_OK) return face_fail(status, &error);
+  return model != NULL ? wrap((PyTypeObject *)type, model) : NULL;
+}
+
 static PyObject *model_with_threshold(FACE_CALL) {
   static const char *const names[] = {"threshold", NULL};
   PyObject *values[1];
@@ -272,6 +339,23 @@ static PyObject *model_with_threshold(FACE_CALL) {
       face_double(values[0], "threshold", &options.threshold) < 0)
     return NULL;
   cpb_status status = cpb_model_new(&options, &model, &error);
+  return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
+}
+
+static PyObject *model_with_fill(FACE_CALL) {
+  static const char *const names[] = {"fill", NULL};
+  PyObject *values[1];
+  cpb_model_options options;
+  cpb_model *model;
+  cpb_error error;
+  double *fill = NULL;
+  describe(held(self), &options);
+  if (face_arguments("with_fill", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_doubles(values[0], "fill", &options.d, &fill) < 0)
+    return NULL;
+  options.fill = fill;
+  cpb_status status = cpb_model_new(&options, &model, &error);
+  PyMem_Free(fill);
   return status == CPB_OK ? wrap(Py_TYPE(self), model) : face_fail(status, &error);
 }
 
@@ -309,6 +393,19 @@ static PyObject *model_to_sql(FACE_CALL) {
   return result;
 }
 
+static PyObject *model_to_c(FACE_CALL) {
+  static const char *const arguments[] = {"name", NULL};
+  PyObject *values[1];
+  const char *name = NULL;
+  char *text = NULL;
+  cpb_error error;
+  if (face_arguments("to_c", arguments, 0, args, nargs, kwnames, values) < 0 ||
+      (values[0] != NULL && face_text(values[0], "name", &name, NULL) < 0))
+    return NULL;
+  cpb_status status = cpb_model_to_c(held(self), name, &text, &error);
+  return status == CPB_OK ? face_given_text(text) : face_fail(status, &error);
+}
+
 /* ---- files and facts */
 
 static cpb_status to_json(const void *model, char **text, cpb_error *error) {
@@ -327,7 +424,7 @@ static PyObject *ids_or_none(const uint64_t *ids, size_t count) {
   return ids != NULL ? face_array(ids, CPB_I64, count) : face_none();
 }
 
-static PyObject *names_or_none(const char *const *names, size_t count) {
+PyObject *face_names_or_none(const char *const *names, size_t count) {
   if (names == NULL) return face_none();
   PyObject *list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list != NULL && i < count; i++) {
@@ -359,6 +456,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "calibrated") == 0) return PyLong_FromUnsignedLongLong(o.calibrated);
   if (strcmp(fact, "robust") == 0) return PyBool_FromLong(o.robust);
   if (strcmp(fact, "notes") == 0) return notes_of(o.notes);
+  if (strcmp(fact, "region_kind") == 0) return PyLong_FromLong((long)o.kind);
   if (strcmp(fact, "nu") == 0) return PyFloat_FromDouble(o.nu);
   if (strcmp(fact, "gap") == 0) return PyFloat_FromDouble(o.gap);
   if (strcmp(fact, "lower_bound") == 0) return PyFloat_FromDouble(o.lower_bound);
@@ -375,7 +473,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   if (strcmp(fact, "ball_radii") == 0) return face_doubles_or_none(o.ball_radii, o.balls);
   if (strcmp(fact, "ball_gaps") == 0) return face_doubles_or_none(o.ball_gaps, o.balls);
   if (strcmp(fact, "ball_rows") == 0) return ids_or_none(o.ball_rows, o.balls);
-  if (strcmp(fact, "columns") == 0) return names_or_none(o.columns, o.d);
+  if (strcmp(fact, "columns") == 0) return face_names_or_none(o.columns, o.d);
   if (strcmp(fact, "quantiles") == 0) return face_doubles_or_none(o.quantiles, o.quantile_count);
   return o.whiten != NULL ? face_matrix(o.whiten, CPB_F64, o.d, o.d) : face_none();
 }
@@ -396,7 +494,8 @@ static PyGetSetDef model_getset[] = {
     FACT("lower_bound", "of the radius (enclosing ball) or of the objective (SVDD)"),
     FACT("converged", "whether the wanted gap was reached"),
     FACT("rows", "rows of the training data"),
-    FACT("method", "ball, exact, cap-svm, cap-svm-paper"),
+    FACT("method", "ball, exact, cap-svm, cap-svm-paper, region"),
+    FACT("region_kind", "1: |W(x-c)| <= r, 2: <c,x> >= r, 3: |W(x-c)| >= r"),
     FACT("kernel", "linear, rbf, polynomial"),
     FACT("support", "number of support vectors"),
     FACT("support_rows", "their row numbers, or None"),
@@ -413,6 +512,10 @@ static PyGetSetDef model_getset[] = {
 static PyMethodDef model_methods[] = {
     FACE_CLASS("fit", model_fit, "the smallest enclosing ball of rows, or SVDD with nu"),
     FACE_METHOD("scores", model_scores, "r^2 - |W(x-c)|^2 of every row; >= 0 is inside"),
+    FACE_METHOD(
+        "ranges", model_ranges,
+        "ranges(x): for each column of each row the numbers, from and to, with which the row would be "
+        "ordinary, its other columns as they are; both are the nearest number where none is enough"),
     FACE_METHOD("parts", model_parts,
                 "(parts, centers): what each column adds to |W(x-c)|^2, and the nearest centre c"),
     FACE_METHOD("ranks", model_ranks, "the share of the training rows that score no more"),
@@ -421,7 +524,10 @@ static PyMethodDef model_methods[] = {
                 "the largest of the p-values that are discoveries at a false-discovery rate; 0: none"),
     FACE_METHOD("verdicts", model_verdicts, "-1 for scores below the threshold, outliers, and 1 for others"),
     FACE_METHOD("with_threshold", model_with_threshold, "the same ball with another threshold"),
+    FACE_METHOD("with_fill", model_with_fill, "the same with numbers for empty cells, in files"),
     FACE_METHOD("to_sql", model_to_sql, "the rows that are no outliers as a condition on columns"),
+    FACE_METHOD("to_c", model_to_c, "the same condition as a function of C"),
+    FACE_CLASS("of_region", model_of_region, "the model of a given region"),
     {"_cap", model_cap, METH_NOARGS, "(scale, p, b, sigma, a) of the ball"},
     FACE_JSON("model"),
     {NULL, NULL, 0, NULL}};

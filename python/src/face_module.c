@@ -30,7 +30,7 @@ typedef int face_part(PyObject *module);
 static face_part *const parts[] = {face_add_map,     face_add_dual,      face_add_search,    face_add_scale,
                                    face_add_learn,   face_add_sketch,    face_add_estimator, face_add_layer,
                                    face_add_rescore, face_add_recommend, face_add_cosines,   face_add_pieces,
-                                   face_add_index,   face_add_names,     face_add_engine,
+                                   face_add_index,   face_add_names,     face_add_engine,    face_add_classes,
 #ifdef FACE_SQL // contrib/sql/python
                                    face_add_sql
 #endif

@@ -301,29 +301,29 @@ static PyMethodDef covariance_methods[] = {PIECE_VERBS,
                                            {NULL, NULL, 0, NULL}};
 
 static piece_kind ball_rounds = {{.name = "BallRounds",
-                            .doc = "the smallest ball around rows in pieces, by rounds",
-                            .make = ball_rounds_new,
-                            .free_held = ball_free,
-                            .methods = round_methods},
-                           ball_update,
-                           ball_merge,
-                           ball_restart,
-                           ball_solve,
-                           ball_serialize,
-                           ball_deserialize,
-                           ball_model};
+                                  .doc = "the smallest ball around rows in pieces, by rounds",
+                                  .make = ball_rounds_new,
+                                  .free_held = ball_free,
+                                  .methods = round_methods},
+                                 ball_update,
+                                 ball_merge,
+                                 ball_restart,
+                                 ball_solve,
+                                 ball_serialize,
+                                 ball_deserialize,
+                                 ball_model};
 static piece_kind svdd_rounds = {{.name = "SvddRounds",
-                            .doc = "SVDD of rows in pieces, by rounds",
-                            .make = svdd_rounds_new,
-                            .free_held = svdd_free,
-                            .methods = round_methods},
-                           svdd_update,
-                           svdd_merge,
-                           svdd_restart,
-                           svdd_solve,
-                           svdd_serialize,
-                           svdd_deserialize,
-                           svdd_model};
+                                  .doc = "SVDD of rows in pieces, by rounds",
+                                  .make = svdd_rounds_new,
+                                  .free_held = svdd_free,
+                                  .methods = round_methods},
+                                 svdd_update,
+                                 svdd_merge,
+                                 svdd_restart,
+                                 svdd_solve,
+                                 svdd_serialize,
+                                 svdd_deserialize,
+                                 svdd_model};
 static piece_kind covariances = {.face = {.name = "Covariance",
                                           .doc = "mean and covariance of rows in pieces",
                                           .make = covariance_new,
@@ -523,7 +523,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int face_add_pieces(PyObject *module) {
-  bool added = face_add_kind(module, &ball_rounds.face) == 0 && face_add_kind(module, &svdd_rounds.face) == 0 &&
-               face_add_kind(module, &covariances.face) == 0;
+  bool added = face_add_kind(module, &ball_rounds.face) == 0 &&
+               face_add_kind(module, &svdd_rounds.face) == 0 && face_add_kind(module, &covariances.face) == 0;
   return added ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -70,3 +70,19 @@ def test_edges_of_caps_are_where_the_score_is_0():
 
     cap = capball.SphereMap(2, 1.0).cap(capball.Ball([0.3, -2.0], 0.7))
     np.testing.assert_allclose(cap.scores(np.ascontiguousarray(_circle(cap).T)), 0, atol=1e-12)
+
+
+def test_slices(rng):
+    x = rng.normal(size=(300, 3)) * [1, 2, 3]
+    y = np.linalg.norm(x / [1, 2, 3], axis=1) < 1.5
+    region = BallClassifier().fit(x, y).regions_[True]
+    assert region.plot(x, y).get_xlabel() in ("x0", "x1", "x2")
+    three = region.plot(columns=[0, 1, 2])
+    assert len(three) == 3 and three[2].get_ylabel() == "x2"
+    for region in (capball.HalfSpace([0.6, 0.8], 0.1), capball.Ball([0, 1], 2, columns=["a", "b"]), capball.Ellipsoid([0, 0], 1, W=np.diag([1.0, 0]))):
+        assert region.plot() is not None
+    assert capball.Ball([0, 1], 2, columns=["a", "b"]).plot(columns=["b", "a"]).get_xlabel() == "b"
+    with pytest.raises(ValueError, match="no column 'c'"):
+        capball.Ball([0, 1], 2, columns=["a", "b"]).plot(columns=["a", "c"])
+    three_classes = BallClassifier(balls_per_class=2, random_state=0).fit(x, y + 2 * (x[:, 0] > 1))
+    assert three_classes.regions_[2].plot(x) is not None

@@ -216,7 +216,8 @@ def test_several_balls(rng, tmp_path):
     one, four = BallDetector(balls=1).fit(x), BallDetector(balls=4).fit(x)
     assert one.ranks([[0.0, 0.0]])[0] > 0.9 and four.ranks([[0.0, 0.0]])[0] == 0
     model = four.model_
-    assert model.balls == 4 and sorted(model.ball_rows) == [100] * 4 and (model.ball_gaps <= 1e-9).all()
+    assert model.balls == 4 and sum(model.ball_rows) == 300 and (model.ball_gaps <= 1e-9).all()  # of the rows that look most ordinary
+    assert sorted(BallDetector(balls=4, recipe="whitened").fit(x).model_.ball_rows) == [100] * 4
     inside = np.any([region.scores(x) >= 0 for region in model.regions], axis=0)
     np.testing.assert_array_equal(inside, model.scores(x) >= 0)
     model.save(tmp_path / "balls.json")
@@ -258,12 +259,39 @@ def test_a_quarter_of_outliers_does_not_move_the_robust_recipe(rng):
     assert whitened.notes_ == [] and not whitened.model_.robust
     names = BallDetector().fit(np.c_[x, np.ones(1000), rng.integers(0, 2, 1000)]).notes_
     assert any("constant" in note and note.endswith(": x4") for note in names) and any(note.endswith(": x5") for note in names)
-    for options in (dict(balls=2), dict(kernel="rbf"), dict(whiten=False), dict(standardize=False)):
+    assert BallDetector(balls=2).fit(x[:300]).model_.robust
+    for options in (dict(kernel="rbf"), dict(whiten=False), dict(standardize=False)):
         assert not BallDetector(**options).fit(x[:300]).model_.robust
     with pytest.raises(ValueError, match="recipe must be"):
         BallDetector(recipe="fried").fit(x)
-    with pytest.raises(ValueError, match="one ball"):
-        BallDetector(recipe="robust", balls=2).fit(x)
+    with pytest.raises(ValueError, match="a kernel does not go"):
+        BallDetector(recipe="robust", kernel="rbf").fit(x)
+
+
+def test_auto_takes_several_balls_for_clouds_and_says_why(rng):
+    clouds = rng.normal(size=(2000, 5)) + 5 * rng.normal(size=(8, 5))[rng.integers(0, 8, 2000)]
+    found = BallDetector(balls="auto").fit(clouds)
+    assert found.model_.balls > 4 and any(note.startswith("16 balls: 8 groups tell rows") for note in found.notes_)
+    one = BallDetector(balls="auto").fit(rng.normal(size=(2000, 5)) @ rng.normal(size=(5, 5)))
+    assert one.model_.balls == 1 and any(note.startswith("one ball: 8 groups tell rows") for note in one.notes_)
+    new = rng.normal(size=(500, 5)) * 30
+    assert (found.predict(new, alpha=0.01) == -1).mean() > 0.8
+    with pytest.raises(ValueError, match='balls must be a number or "auto"'):
+        BallDetector(balls="many").fit(clouds)
+    with pytest.raises(ValueError, match="robust fits only"):
+        BallDetector(balls="auto", recipe="whitened").fit(clouds)
+
+
+def test_reasons_say_what_would_be_ordinary(rng):
+    x = rng.normal(size=(1000, 3)) * [1, 10, 100] + [0, 50, 500]
+    x[7] = [0, 50, 2000]
+    detector = BallDetector(contamination=0.01).fit(x)
+    reason = detector.why(x[7], top=1)[0][0]
+    assert reason.column == "x2" and 0 < reason.least < 500 < reason.most < 1000
+    for value, verdict in ((reason.least + 1, 1), (reason.most - 1, 1), (reason.least - 1, -1), (reason.most + 1, -1)):
+        assert detector.predict([[0, 50, value]])[0] == verdict
+    hopeless = detector.why([[99, 50, 2000]], top=2)[0]
+    assert hopeless[0].least == hopeless[0].most
 
 
 def test_p_values_hold_on_new_rows(rng, command, tmp_path):

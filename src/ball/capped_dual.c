@@ -2,7 +2,7 @@
  *
  * Every sum over the rows is accurate to unit_error times its size, which follows from the lengths of its chains of
  * additions. A column's height and point are two such sums, so that the hull's value is that of feasible multipliers
- * up to `doubt`; subtracting it makes `lower` a bound of the exact maximum. Sizes stay small because origin is the
+ * up to `rounding_bound`; subtracting it makes `lower` a bound of the exact maximum. Sizes stay small because origin is the
  * mean of the rows: it and every mean of a filling are within sqrt(maximum) of the best point. */
 #include "ball/capped_dual.h"
 

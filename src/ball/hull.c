@@ -171,9 +171,9 @@ double cpb_hull_lower(const cpb_hull *hull) {
   return hull->value - chain * u * sum;
 }
 
-double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows) {
+double cpb_hull_proven(const cpb_hull *hull, double rounding_bound, double unit_error, uint64_t rows) {
   double sum = hull->value + hull->loops->dot(hull->point, hull->point, hull->dim);
-  double lower = cpb_hull_lower(hull) - doubt - 4 * unit_error * sum;
+  double lower = cpb_hull_lower(hull) - rounding_bound - 4 * unit_error * sum;
   double underflow = DBL_MIN * (double)(rows + hull->dim); /* squares too small to be normal */
   return lower * (1 - unit_error) - underflow;
 }

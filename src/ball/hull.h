@@ -66,9 +66,9 @@ cpb_status cpb_hull_enter_capped(cpb_hull *hull, const double *p, cpb_hull_colum
  * rounding errors of the columns are up to the caller. */
 double cpb_hull_lower(const cpb_hull *hull);
 
-/* The same for columns that are sums over `rows` rows: `doubt` bounds what rounding can have added to a column,
+/* The same for columns that are sums over `rows` rows: `rounding_bound` bounds what rounding can have added to a column,
  * unit_error is the error of one such sum relative to its size. */
-double cpb_hull_proven(const cpb_hull *hull, double doubt, double unit_error, uint64_t rows);
+double cpb_hull_proven(const cpb_hull *hull, double rounding_bound, double unit_error, uint64_t rows);
 
 /* That unit_error, for rows of d columns: chains of additions over columns, groups and this many blocks of rows. */
 double cpb_sum_error(size_t d, size_t blocks);

@@ -17,7 +17,6 @@
 #include "ball/calibration_ranks.h"
 #include "ball/smo.h"
 #include "ball/piece_rounds.h"
-#include "base/json_text.h"
 #include "base/tell.h"
 
 struct cpb_model {
@@ -25,17 +24,31 @@ struct cpb_model {
   cpb_memory memory;
 };
 
-CPB_DEFAULTS(cpb_model_options, .size = sizeof(cpb_model_options), .converged = true)
+CPB_DEFAULTS(cpb_model_options, .size = sizeof(cpb_model_options), .converged = true, .kind = CPB_BALL)
 
 static bool has_kernel(const cpb_model_options *o) { return o->kernel.kind != CPB_KERNEL_LINEAR; }
 
 const char *cpb_model_method_name(cpb_model_method method) {
-  static const char *const names[CPB_MODEL_METHODS] = {"ball", "exact", "cap-svm", "cap-svm-paper"};
+  static const char *const names[CPB_MODEL_METHODS] = {"ball", "exact", "cap-svm", "cap-svm-paper", "region"};
   return (unsigned)method < CPB_MODEL_METHODS ? names[method] : "unknown";
 }
 
+static cpb_status check_kind(const cpb_model_options *o, cpb_error *error) {
+  bool plane = o->kind == CPB_HALFSPACE;
+  if (o->kind == CPB_BALL) return CPB_OK;
+  if (o->kind != CPB_COMPLEMENT && !plane)
+    return cpb_fail_domain(error, "kind", (double)o->kind,
+                           "kind must be a ball, the complement of one, or a half-space");
+  if (o->method != CPB_MODEL_REGION || has_kernel(o) || o->balls > 1 || (plane && o->whiten != NULL))
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "kind", "a %s is the one region of a model of method region%s",
+                    plane ? "half-space" : "complement", plane ? ", without W" : "");
+  return CPB_OK;
+}
+
 static cpb_status check_numbers(const cpb_model_options *o, cpb_error *error) {
-  if (!(o->radius > 0 && o->radius < INFINITY))
+  if (o->kind == CPB_HALFSPACE && !isfinite(o->radius))
+    return cpb_fail_domain(error, "radius", o->radius, "the offset of a half-space must be finite");
+  if (o->kind != CPB_HALFSPACE && !(o->radius > 0 && o->radius < INFINITY))
     return cpb_fail_domain(error, "radius", o->radius, "radius must be > 0 and finite");
   if (!(o->nu >= 0 && o->nu <= 1)) return cpb_fail_domain(error, "nu", o->nu, "nu must lie in [0,1]");
   if (!(o->gap >= 0 && o->gap <= 1)) return cpb_fail_domain(error, "gap", o->gap, "gap must lie in [0,1]");
@@ -104,7 +117,8 @@ static cpb_status check(const cpb_model_options *o, cpb_error *error) {
                     o->multipliers == NULL ? "out" : "");
   if (o->listed > 0 && !cpb_all_finite(o->multipliers, o->listed))
     return cpb_fail(error, CPB_WHY_NOT_FINITE, "multipliers", "multipliers must be finite");
-  cpb_status status = check_numbers(o, error);
+  cpb_status status = check_kind(o, error);
+  if (status == CPB_OK) status = check_numbers(o, error);
   if (status == CPB_OK) status = check_kernel_part(o, error);
   if (status == CPB_OK) status = check_balls(o, error);
   if (status == CPB_OK && o->whiten != NULL && !cpb_all_finite(o->whiten, o->d * o->d))
@@ -160,7 +174,7 @@ void cpb_model_free(cpb_model *model) {
 /* The ball number k as a region; the arrays are the model's. */
 static cpb_region region_of(const cpb_model_options *o, size_t k) {
   const double *center = several(o) ? o->centers + k * o->d : o->center;
-  return (cpb_region){.kind = CPB_BALL,
+  return (cpb_region){.kind = o->kind,
                       .d = o->d,
                       .c = (double *)(uintptr_t)center,
                       .r = o->radius,
@@ -183,24 +197,70 @@ static const double *nearest_center(const cpb_model_options *o, const double *x)
   return nearest;
 }
 
+/* g = W^T W (x-c), and the squared lengths of the columns of W; lengths may be NULL. */
+static void gradient(const cpb_model_options *o, const double *c, const double *x, double *g,
+                     double *lengths) {
+  size_t d = o->d;
+  for (size_t j = 0; j < d; j++) g[j] = o->whiten == NULL ? x[j] - c[j] : 0;
+  for (size_t j = 0; j < d && lengths != NULL; j++) lengths[j] = o->whiten == NULL;
+  for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and g += z_i row i of W */
+    const double *W = o->whiten + i * d;
+    double z = 0;
+    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - c[j]);
+    for (size_t j = 0; j < d; j++) g[j] += z * W[j];
+    for (size_t j = 0; j < d && lengths != NULL; j++) lengths[j] += W[j] * W[j];
+  }
+}
+
+static bool has_no_columns(const cpb_model_options *o) { return has_kernel(o) || o->kind == CPB_HALFSPACE; }
+
+static cpb_status fail_no_columns(const cpb_model_options *o, cpb_error *error) {
+  return has_kernel(o) ? cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model",
+                                  "a model with a kernel has no parts by columns")
+                       : cpb_fail(error, CPB_WHY_EXCLUSIVE, "model",
+                                  "a half-space has no centre, and no parts by columns");
+}
+
 cpb_status cpb_model_parts(const cpb_model *model, const double *x, double *parts, const double **center,
                            cpb_error *error) {
   if (model == NULL || x == NULL || parts == NULL)
     return cpb_fail_missing(error, model == NULL ? "model" : x == NULL ? "x" : "parts");
   const cpb_model_options *o = &model->options;
   size_t d = o->d;
-  if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no parts by columns");
+  if (has_no_columns(o)) return fail_no_columns(o, error);
   const double *c = nearest_center(o, x);
   if (center != NULL) *center = c;
-  memset(parts, 0, d * sizeof *parts);
-  for (size_t i = 0; i < d && o->whiten != NULL; i++) { /* z_i of z = W(x-c), and parts += z_i row i of W */
-    const double *W = o->whiten + i * d;
-    double z = 0;
-    for (size_t j = 0; j < d; j++) z += W[j] * (x[j] - c[j]);
-    for (size_t j = 0; j < d; j++) parts[j] += z * W[j];
+  gradient(o, c, x, parts, NULL);
+  for (size_t j = 0; j < d; j++) parts[j] *= x[j] - c[j];
+  return CPB_OK;
+}
+
+/* The score from which on a row counts as ordinary. */
+static double ordinary_from(const cpb_model_options *o) {
+  enum { HUNDREDTH = 100 };
+  bool few_outside = o->nu <= 0.5 || o->threshold != 0 || o->quantile_count <= HUNDREDTH;
+  return few_outside ? o->threshold : o->quantiles[(o->quantile_count - 1) / HUNDREDTH];
+}
+
+cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *least, double *most,
+                            cpb_error *error) {
+  if (model == NULL || x == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "x");
+  if (least == NULL || most == NULL) return cpb_fail_missing(error, least == NULL ? "least" : "most");
+  const cpb_model_options *o = &model->options;
+  size_t d = o->d;
+  if (has_no_columns(o)) return fail_no_columns(o, error);
+  const double *c = nearest_center(o, x);
+  bool outward = o->kind == CPB_COMPLEMENT; /* ordinary is outside of the ball */
+  double dist2 = 0, score = ordinary_from(o), limit = o->radius * o->radius + (outward ? score : -score);
+  gradient(o, c, x, least, most);
+  for (size_t j = 0; j < d; j++) dist2 += least[j] * (x[j] - c[j]);
+  for (size_t j = 0; j < d; j++) { /* M u^2 + 2 g u + dist2 = limit, u = t - x_j */
+    double M = most[j], best = x[j] - least[j] / M, square = least[j] * least[j] - M * (dist2 - limit);
+    double half = square > 0 ? sqrt(square) / M : 0;
+    bool below = x[j] < best;
+    least[j] = !outward ? best - half : below ? -INFINITY : best + half;
+    most[j] = !outward ? best + half : below ? best - half : INFINITY;
   }
-  for (size_t j = 0; j < d; j++) parts[j] = (x[j] - c[j]) * (o->whiten == NULL ? x[j] - c[j] : parts[j]);
   return CPB_OK;
 }
 
@@ -354,76 +414,10 @@ cpb_status cpb_model_cap(const cpb_model *model, double *scale, cpb_cap *cap, cp
   for (size_t i = 0; i < o->d; i++)
     c[i] = o->whiten == NULL ? o->center[i] : cpb_dot_from(0, o->whiten + i * o->d, o->center, o->d);
   *scale = cpb_hypot(cpb_norm(c, o->d), o->radius);
-  cpb_region ball = {.kind = CPB_BALL, .d = o->d, .c = c, .r = o->radius, .along = o->radius};
+  cpb_region ball = {.kind = o->kind, .d = o->d, .c = c, .r = o->radius, .along = o->radius};
   cpb_status status = cpb_cap_from_region(&ball, *scale, cap, error);
   free(c);
   return status;
-}
-
-/* With the fewest digits that bring it back. */
-static void put_number(cpb_text *s, double value) {
-  char digits[CPB_JSON_NUMBER_ROOM];
-  cpb_text_put(s, digits, cpb_print_fewest(digits, value));
-}
-
-/* (name - c) as SQL, the sign of c taken into the operator. */
-static void put_shifted(cpb_text *s, const char *const *columns, size_t j, double c) {
-  if (columns != NULL && columns[j][0] != 0) {
-    cpb_text_format(s, "(\"");
-    for (const char *p = columns[j]; *p != 0; p++) cpb_text_format(s, *p == '"' ? "\"\"" : "%c", *p);
-    cpb_text_format(s, "\" %c ", c < 0 ? '+' : '-');
-  } else
-    cpb_text_format(s, "(x%zu %c ", j, c < 0 ? '+' : '-');
-  put_number(s, fabs(c));
-  cpb_text_format(s, ")");
-}
-
-static void put_square(cpb_text *s, const cpb_model_options *o, const double *center,
-                       const char *const *columns, size_t i) {
-  for (int factor = 0; factor < 2; factor++) {
-    if (factor > 0) cpb_text_format(s, "*");
-    if (o->whiten == NULL) {
-      put_shifted(s, columns, i, center[i]);
-      continue;
-    }
-    cpb_text_format(s, "(");
-    bool first = true;
-    for (size_t j = 0; j < o->d; j++) {
-      if (o->whiten[i * o->d + j] == 0) continue;
-      cpb_text_format(s, "%s", first ? "" : " + ");
-      put_number(s, o->whiten[i * o->d + j]);
-      cpb_text_format(s, "*");
-      put_shifted(s, columns, j, center[j]);
-      first = false;
-    }
-    cpb_text_format(s, "%s)", first ? "0" : "");
-  }
-}
-
-cpb_status cpb_model_to_sql(const cpb_model *model, const char *const *columns, char **text,
-                            cpb_error *error) {
-  if (model == NULL || text == NULL) return cpb_fail_missing(error, model == NULL ? "model" : "text");
-  const cpb_model_options *o = &model->options;
-  *text = NULL;
-  if (columns == NULL) columns = o->columns;
-  if (has_kernel(o))
-    return cpb_fail(error, CPB_WHY_NOT_WITH_KERNEL, "model", "a model with a kernel has no short SQL");
-  cpb_text s = {0};
-  for (size_t k = 0; k < o->balls || k == 0; k++) {
-    cpb_text_format(&s, "%s", k == 0 ? "" : "\n OR ");
-    for (size_t i = 0; i < o->d; i++) {
-      cpb_text_format(&s, "%s", i == 0 ? "" : " + ");
-      put_square(&s, o, region_of(o, k).c, columns, i);
-    }
-    cpb_text_format(&s, " <= ");
-    put_number(&s, o->radius * o->radius - o->threshold);
-  }
-  if (s.failure != CPB_JSON_WHOLE) {
-    free(s.bytes);
-    return cpb_fail_memory(error, "the condition of %zu columns", o->d);
-  }
-  *text = s.bytes;
-  return CPB_OK;
 }
 
 /* Rows in order of strangeness, ties taken together; key: the score, id: 1 for an outlier. */

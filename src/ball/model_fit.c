@@ -2,6 +2,7 @@
 #include "capball/advanced/rounds.h"
 #include "loops/whitened.h"
 #include "ball/calibration.h"
+#include "ball/choose_balls.h"
 #include "ball/robust_fit.h"
 #include "ball/several_balls.h"
 #include "sphere/whitening.h"
@@ -121,9 +122,10 @@ static cpb_status check(const fitting *f, cpb_error *error) {
   if (has_kernel(f) && is_whitened(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "whiten",
                     "a kernel does not go with whitening or standardised columns");
-  if (o->robust && (has_kernel(f) || several(f) || o->method != CPB_SVDD_EXACT))
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "robust",
-                    "robust goes with one ball, the method exact and no kernel");
+  if (o->robust && (has_kernel(f) || o->method != CPB_SVDD_EXACT))
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "robust", "robust goes with the method exact and no kernel");
+  if (o->balls == CPB_BALLS_AUTO && !o->robust)
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "balls", "balls are chosen for robust fits only");
   if (several(f) && has_kernel(f))
     return cpb_fail(error, CPB_WHY_EXCLUSIVE, "balls", "several balls do not go with a kernel");
   return CPB_OK;
@@ -224,34 +226,58 @@ static cpb_status fit_svdd(fitting *f, cpb_error *error) {
   return status == CPB_OK ? keep_support(f, a, error) : status;
 }
 
+/* What balls are fitted by: the options, with weights 0 for rows that a robust fit left out, and its ridge. */
+static cpb_model_fit_options fitted_by(const fitting *f) {
+  cpb_model_fit_options o = f->o;
+  if (!o.robust) return o;
+  o.weights = f->robust.weight;
+  o.ridge = f->robust.ridge;
+  return o;
+}
+
 /* W again, from the rows about the means of their groups: how rows spread within a group, not how far the groups are
- * apart. The first W stays where these do not span the columns. */
+ * apart. The first W stays where these do not span the columns. y, which W has made, has room for the rows meanwhile. */
 static cpb_status whiten_within(fitting *f, const size_t *group, const cpb_exec *exec, cpb_error *error) {
-  double *residuals = calloc(f->rows.rows * f->rows.cols + 1, sizeof *residuals), *W = NULL;
-  if (residuals == NULL) return no_memory(f, error);
-  cpb_view within = cpb_rows(residuals, CPB_F64, f->rows.rows, f->rows.cols);
-  cpb_source source = cpb_source_from_view(within);
+  double *y = (double *)(uintptr_t)f->y.data, *W = NULL;
+  cpb_source source = cpb_source_from_view(f->y);
   cpb_passes passes;
-  cpb_whitening_options wish = {f->o.whiten, f->o.standardize, f->o.ridge, f->o.weights, within, NULL};
-  cpb_status status = cpb_group_residuals(f->rows, &f->o, group, residuals, error);
+  cpb_model_fit_options o = fitted_by(f);
+  cpb_whitening_options wish = {o.whiten, o.standardize, o.ridge, o.weights, f->y, f->robust.spread};
+  cpb_error why = {0};
+  cpb_status status = cpb_group_residuals(f->rows, &o, group, y, error);
   if (status == CPB_OK) status = cpb_passes_init(&passes, &source, 1, exec, error);
-  if (status == CPB_OK) status = cpb_whitening_fit(&passes, wish, &W, error);
-  free(residuals);
-  if (status != CPB_OK) return status == CPB_EINVAL ? CPB_OK : status;
-  free(f->W);
-  f->W = W;
-  return whiten_rows(f, CPB_EXEC_PART(exec, 1, 1), error);
+  if (status != CPB_OK) return status;
+  status = cpb_whitening_fit(&passes, wish, &W, &why);
+  if (status != CPB_OK && status != CPB_EINVAL) return cpb_fail_again(error, &why);
+  if (status == CPB_OK) {
+    free(f->W);
+    f->W = f->robust.W = W;
+  }
+  return cpb_whitened_rows(f->W, f->rows, NULL, y, CPB_EXEC_PART(exec, 1, 1), error);
+}
+
+/* What is grouped: rows of doubles without gaps. */
+static cpb_status widen_rows(fitting *f, cpb_error *error) {
+  size_t n = f->y.rows, d = f->y.cols;
+  if (f->y.dtype == CPB_F64 && f->y.stride == d) return CPB_OK;
+  double *wide = cpb_memory_take(&f->memory, n, d * sizeof *wide);
+  if (wide == NULL) return no_memory(f, error);
+  cpb_view_widen(f->y, wide);
+  f->y = cpb_rows(wide, CPB_F64, n, d);
+  return CPB_OK;
 }
 
 static cpb_status fit_several(fitting *f, cpb_error *error) {
   cpb_balls *b = &f->balls;
   size_t *group = cpb_memory_take(&f->memory, f->y.rows, sizeof *group);
   if (group == NULL) return no_memory(f, error);
-  cpb_status status = cpb_group_rows(f->y, &f->o, group, CPB_EXEC_PART(f->exec, 0, GROUPED), error);
+  cpb_model_fit_options o = fitted_by(f);
+  cpb_status status = widen_rows(f, error);
+  if (status == CPB_OK) status = cpb_group_rows(f->y, &o, group, CPB_EXEC_PART(f->exec, 0, GROUPED), error);
   if (status == CPB_OK && f->o.whiten)
     status = whiten_within(f, group, CPB_EXEC_PART(f->exec, GROUPED, WHITENED), error);
   if (status == CPB_OK)
-    status = cpb_fit_balls(f->y, &f->o, group, b, CPB_EXEC_PART(f->exec, WHITENED, 1), error);
+    status = cpb_fit_balls(f->y, &o, f->o.weights, group, b, CPB_EXEC_PART(f->exec, WHITENED, 1), error);
   if (status != CPB_OK) return status;
   for (size_t k = 0; k < b->count && f->W != NULL; k++) cpb_unwhiten(f->W, b->d, b->centers + k * b->d);
   memcpy(f->center, b->centers, b->d * sizeof *f->center);
@@ -354,11 +380,13 @@ static cpb_status trim(fitting *f, cpb_error *error) {
                                      CPB_EXEC_PART(f->exec, HELD, TRIMMED), error);
   f->W = f->robust.W;
   if (status != CPB_OK) return status;
+  status = whiten_rows(f, CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error);
+  if (status == CPB_OK && f->o.balls == CPB_BALLS_AUTO)
+    status = cpb_choose_balls(f->y, f->robust.weight, f->o.seed, &f->o.balls, &f->robust.notes,
+                              CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error);
   f->model.robust = true;
   f->model.notes = f->robust.notes.bytes;
-  return f->robust.notes.failure == CPB_JSON_WHOLE
-             ? whiten_rows(f, CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error)
-             : no_memory(f, error);
+  return status != CPB_OK || f->robust.notes.failure == CPB_JSON_WHOLE ? status : no_memory(f, error);
 }
 
 static cpb_status hold_rows(fitting *f, cpb_error *error) {

@@ -8,8 +8,9 @@
 #include "ball/calibration_ranks.h"
 #include "base/fail.h"
 #include "files/json_file.h"
+#include "sphere/t3_cap_ball.h"
 
-enum { VERSION = 1, DIM_MAX = 1 << 24 };
+enum { VERSION = 1, REGION_VERSION = 2, DIM_MAX = 1 << 24 };
 
 /* ---- writing ---- */
 
@@ -57,10 +58,12 @@ static cpb_status put_cap(cpb_text *l, const cpb_model *model, const cpb_model_o
 static cpb_status put_model(cpb_text *l, const cpb_model *model, cpb_error *error) {
   cpb_model_options o = {.size = sizeof o};
   cpb_model_describe(model, &o);
-  cpb_json_put_kind(l, "model", VERSION);
+  bool ball = o.kind == CPB_BALL;
+  cpb_json_put_kind(l, "model", ball ? VERSION : REGION_VERSION);
   cpb_json_put(l, "dim", "I", (uint64_t)o.d);
   cpb_json_put_names(l, o.columns, o.d);
   cpb_json_put(l, "method", "s", cpb_model_method_name(o.method));
+  if (!ball) cpb_json_put(l, "region", "s", cpb_region_kind_name(o.kind));
   cpb_json_put(l, "center", "V", o.center, o.d);
   cpb_json_put(l, "radius", "f", o.radius);
   cpb_json_put(l, "nu", "f", o.nu);
@@ -140,9 +143,22 @@ static cpb_model_method read_method(cpb_json_file *f) {
   for (int i = 0; word != NULL && i < CPB_MODEL_METHODS; i++)
     if (strcmp(word, cpb_model_method_name((cpb_model_method)i)) == 0) return (cpb_model_method)i;
   cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
-                  "method must be ball, exact, cap-svm or cap-svm-paper, got \"%.40s\"",
+                  "method must be ball, exact, cap-svm, cap-svm-paper or region, got \"%.40s\"",
                   word == NULL ? "" : word);
   return 0;
+}
+
+/* Without the member: a ball, of a file that older releases read, too. */
+static cpb_region_kind read_region(cpb_json_file *f) {
+  const cpb_json *region = cpb_json_get(f->root, "region");
+  const char *word = cpb_json_string_of(region);
+  cpb_json_check_kind(f, "model", region == NULL ? VERSION : REGION_VERSION);
+  if (region == NULL) return CPB_BALL;
+  for (cpb_region_kind kind = CPB_HALFSPACE; word != NULL && kind <= CPB_COMPLEMENT; kind++)
+    if (strcmp(word, cpb_region_kind_name(kind)) == 0) return kind;
+  cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "region must be complement or halfspace, got \"%.40s\"",
+                  word == NULL ? "" : word);
+  return CPB_BALL;
 }
 
 static void read_calibration(cpb_json_file *f, cpb_model_options *o) {
@@ -163,7 +179,7 @@ static bool is_robust(cpb_json_file *f) {
 
 static void read_options(cpb_json_file *f, cpb_model_options *o) {
   const cpb_json *root = f->root;
-  cpb_json_check_kind(f, "model", VERSION);
+  o->kind = read_region(f);
   o->method = read_method(f);
   o->converged = cpb_json_is(cpb_json_get(root, "converged"), CPB_JSON_TRUE);
   o->d = cpb_json_count(f, root, "dim", 1, DIM_MAX);

@@ -147,7 +147,7 @@ typedef struct cpb_svdd_gathered {
 typedef struct cpb_svdd_known {
   cpb_working_set columns; /* dist2: heights; weight: the one each had in the hull */
   double *origin, *best;
-  double doubt, upper, lower, edge;
+  double rounding_bound, upper, lower, edge;
   uint64_t stalls;
   bool done;
 } cpb_svdd_known;

@@ -15,13 +15,13 @@
 #include "statistics/robust_scales.h"
 #include "statistics/row_sample.h"
 
-enum { REFITS = 2, FEW_ROWS = 50, ROWS_PER_COLUMN = 5, NAMED = 3 };
+enum { REFITS = 2, FEW_ROWS = 50, FEW_COUNTED = 5, ROWS_PER_COLUMN = 5, NAMED = 3 };
 static const double KEEP = 0.75, FARTHEST = 2.5, RIDGE = 0.1;
 static const double TAIL = 5; /* a spread of so many quartile ranges, in standard deviations of a Gaussian */
 
 typedef struct robust_job {
   cpb_robust *to;
-  cpb_memory *memory;
+  cpb_memory *memory, own; /* own: freed with the job */
   cpb_view rows;
   const double *weights; /* of the caller, or NULL */
   const char *const *names;
@@ -70,26 +70,29 @@ static cpb_status find_distances(robust_job *job, void (*body)(void *, size_t, s
 
 /* ---- which rows are kept ---- */
 
-/* The distance within which the share of the weight lies. */
+/* The distance within which the share of the weight lies; of a weighted job the order is sorted. */
 static double within(const robust_job *job, double share, double total) {
   double sum = 0;
   size_t at = 0;
+  if (job->weights == NULL)
+    return cpb_ranked_select(job->order, job->used, (size_t)ceil(share * total) - 1).key;
   while (at + 1 < job->used && (sum += weight_of(job, (size_t)job->order[at].id)) < share * total) at++;
   return job->order[at].key;
 }
 
 static void keep_ordinary(robust_job *job) {
   size_t n = job->rows.rows;
-  double total = 0;
+  double total = 0, least = INFINITY;
   job->used = 0;
   for (size_t i = 0; i < n; i++) {
     if (!(weight_of(job, i) > 0)) continue;
+    least = fmin(least, job->distance[i]);
     job->order[job->used++] = (cpb_ranked){job->distance[i], i};
     total += weight_of(job, i);
   }
-  cpb_ranked_sort(job->order, job->used);
-  double half = within(job, 0.5, total), most = within(job, KEEP, total);
-  job->tied = half == job->order[0].key;
+  if (job->weights != NULL) cpb_ranked_sort(job->order, job->used);
+  double most = within(job, KEEP, total), half = within(job, 0.5, total);
+  job->tied = half == least;
   if (half > 0) most = fmin(most, FARTHEST * half);
   job->left_out = 0;
   for (size_t i = 0; i < n; i++) {
@@ -204,6 +207,15 @@ static bool is_nearly_constant(const robust_job *job, size_t j) {
 
 static bool is_binary(const robust_job *job, size_t j) { return job->scales.values[j] == 2; }
 
+/* Whether its numbers go up or down by one step from row to row. */
+static bool counts_rows(const robust_job *job, size_t j) {
+  if (job->rows.rows < FEW_COUNTED || is_constant(job, j)) return false;
+  double first = cpb_view_at(job->rows, 0, j), step = cpb_view_at(job->rows, 1, j) - first;
+  for (size_t i = 2; i < job->rows.rows; i++)
+    if (cpb_view_at(job->rows, i, j) - cpb_view_at(job->rows, i - 1, j) != step) return false;
+  return true;
+}
+
 static bool is_heavy(const robust_job *job, size_t j) {
   const double GAUSS = 1.349; /* quartile range of a Gaussian, in standard deviations */
   double quartiles = job->scales.quartiles[j] / GAUSS;
@@ -237,6 +249,9 @@ static void note_all(robust_job *job) {
                "do not vary among the ordinary rows, and are measured by their spread over all rows");
   note_columns(job, is_binary, "has two values, and is taken as numbers",
                "have two values, and are taken as numbers");
+  note_columns(job, counts_rows,
+               "counts the rows, and is taken as a number: leave it out if it only names them",
+               "count the rows, and are taken as numbers: leave them out if they only name them");
   note_columns(job, is_heavy, "has heavy tails: its scale is that of the ordinary rows",
                "have heavy tails: their scales are those of the ordinary rows");
 }
@@ -263,13 +278,13 @@ static cpb_status prepare(robust_job *job, const cpb_model_fit_options *o, cpb_e
   job->to->ridge = o->ridge > 0 ? o->ridge : RIDGE;
   if (job->rows_weighed < few) job->to->ridge *= few / job->rows_weighed;
   job->room = cpb_whitened_scratch(d);
-  job->distance = cpb_memory_take(job->memory, n, sizeof *job->distance);
-  job->order = cpb_memory_take(job->memory, n, sizeof *job->order);
+  job->distance = cpb_memory_take(&job->own, n, sizeof *job->distance);
+  job->order = cpb_memory_take(&job->own, n, sizeof *job->order);
   job->to->weight = cpb_memory_take(job->memory, n, sizeof *job->to->weight);
-  job->scratch =
-      cpb_memory_take(job->memory, cpb_blocks_count(&blocks) + 1, job->room * sizeof *job->scratch);
-  return job->memory->failed ? cpb_fail_memory(error, "a robust fit of %zu rows and %zu columns", n, d)
-                             : CPB_OK;
+  job->scratch = cpb_memory_take(&job->own, cpb_blocks_count(&blocks) + 1, job->room * sizeof *job->scratch);
+  return job->memory->failed || job->own.failed
+             ? cpb_fail_memory(error, "a robust fit of %zu rows and %zu columns", n, d)
+             : CPB_OK;
 }
 
 /* From `from` on, of the call's progress 0 .. 1. */
@@ -301,6 +316,8 @@ cpb_status cpb_robust_fit(cpb_robust *robust, cpb_memory *memory, cpb_view rows,
     job.last = k == REFITS - 1;
     if (status == CPB_OK) status = refit(&job, from + third, from + 3 * third, exec, error);
   }
+  robust->spread = job.scales.spread;
   if (status == CPB_OK) note_all(&job);
+  cpb_memory_free(&job.own);
   return status;
 }

@@ -11,6 +11,7 @@ typedef struct cpb_robust {
   double *W;      /* whitens the ordinary rows, as cpb_whitening_fit does; the caller frees it */
   double *weight; /* of each row: its own, or 0 of one that was left out; of `memory` */
   double ridge;   /* that was taken */
+  double *spread; /* of each column about its median, of `memory` */
   cpb_text notes; /* what was done, a sentence a line; the caller frees its bytes */
 } cpb_robust;
 

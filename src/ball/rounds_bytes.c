@@ -43,19 +43,19 @@ static const cpb_state_member best_table[] = {
     CPB_MEMBER(FINITE, cpb_ball_rounds, best.lower_bound), CPB_MEMBER(FINITE, cpb_ball_rounds, best.gap),
     CPB_MEMBER_ROWS(cpb_ball_rounds, best_center)};
 
-static void carry_ball_round(cpb_state *s, cpb_ball_rounds *rounds) {
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(ball_round_table), 0);
+static void serialize_ball_round(cpb_state *s, cpb_ball_rounds *rounds) {
+  cpb_state_serialize_members(s, rounds, CPB_STATE_TABLE(ball_round_table), 0);
   cpb_state_require(s, within(rounds->exponent, 1100), "the unit is out of range");
   if (rounds->round > 0) cpb_state_doubles(s, rounds->origin, 3 * rounds->d); /* and point and center */
   if (rounds->round == 0 && rounds->rows_seen > 0)
     cpb_state_doubles(s, rounds->low, 2 * rounds->d); /* and high */
 }
 
-static void carry_support(cpb_state *s, cpb_ball_rounds *rounds) {
+static void serialize_support(cpb_state *s, cpb_ball_rounds *rounds) {
   size_t count = cpb_state_count(s, rounds->support_count, 16);
   cpb_state_require(s, count <= rounds->d + 1, "the support has too many rows");
   if (count == 0 || s->status != CPB_OK) return;
-  cpb_state_carry_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
+  cpb_state_serialize_records(s, rounds, CPB_STATE_TABLE(support_table), 0, count);
   rounds->support_count = count;
 }
 
@@ -63,9 +63,9 @@ static const cpb_state_member column_numbers[] = {CPB_MEMBER(U64, cpb_hull_colum
                                                   CPB_MEMBER(FINITE, cpb_hull_column, weight),
                                                   CPB_MEMBER(FINITE, cpb_hull_column, q)};
 
-static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
+static void serialize_column(cpb_state *s, cpb_hull *hull, size_t k) {
   if (s->reading) hull->column[k].cap = INFINITY;
-  cpb_state_carry_members(s, &hull->column[k], CPB_STATE_TABLE(column_numbers), 0);
+  cpb_state_serialize_members(s, &hull->column[k], CPB_STATE_TABLE(column_numbers), 0);
   cpb_state_doubles(s, hull->p + k * hull->dim, hull->dim);
   cpb_state_doubles(s, hull->basis + k * (hull->dim + 1), hull->dim + 1);
   cpb_state_doubles(s, hull->triangle + k * hull->room, k + 1);
@@ -73,7 +73,7 @@ static void carry_column(cpb_state *s, cpb_hull *hull, size_t k) {
     cpb_state_require(s, hull->triangle[k * hull->room + k] != 0, "an active column depends on the others");
 }
 
-static void carry_hull(cpb_state *s, cpb_hull *hull) {
+static void serialize_hull(cpb_state *s, cpb_hull *hull) {
   size_t count = cpb_state_count(s, hull->count, (2 * hull->dim + 5) * 8);
   cpb_state_require(s, count <= hull->dim + 1, "there are too many active columns");
   if (count == 0 || s->status != CPB_OK) return;
@@ -84,30 +84,31 @@ static void carry_hull(cpb_state *s, cpb_hull *hull) {
   cpb_state_doubles(s, &hull->unit, 1);
   cpb_state_doubles(s, &hull->value, 1);
   cpb_state_doubles(s, hull->point, hull->dim);
-  for (size_t k = 0; k < count && s->status == CPB_OK; k++) carry_column(s, hull, k);
+  for (size_t k = 0; k < count && s->status == CPB_OK; k++) serialize_column(s, hull, k);
   if (s->status == CPB_OK) cpb_state_require(s, hull->unit > 0, "the unit of the hull is not positive");
   hull->count = s->status == CPB_OK ? count : 0;
 }
 
-static void carry_ball(cpb_state *s, void **object) {
+static void serialize_ball(cpb_state *s, void **object) {
   cpb_ball_rounds *rounds = *object;
   cpb_ball_options options;
   cpb_ball_options_init(&options, sizeof options);
   cpb_state_begin(s, &ball_kind);
   size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(ball_option_table), 0);
+  cpb_state_serialize_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(ball_option_table),
+                              0);
   if (s->reading && s->status == CPB_OK) {
     cpb_error why;
     cpb_state_require(s, cpb_ball_rounds_new(d, &options, &rounds, &why) == CPB_OK, why.text);
     *object = rounds;
   }
   if (s->status != CPB_OK) return;
-  carry_ball_round(s, rounds);
-  cpb_working_set_carry(s, &rounds->staged, CPB_STATE_TABLE(set_table));
-  cpb_working_set_carry(s, &rounds->set, CPB_STATE_TABLE(set_table));
-  carry_support(s, rounds);
-  carry_hull(s, &rounds->hull);
-  cpb_state_carry_members(s, rounds, CPB_STATE_TABLE(best_table), d);
+  serialize_ball_round(s, rounds);
+  cpb_working_set_serialize(s, &rounds->staged, CPB_STATE_TABLE(set_table));
+  cpb_working_set_serialize(s, &rounds->set, CPB_STATE_TABLE(set_table));
+  serialize_support(s, rounds);
+  serialize_hull(s, &rounds->hull);
+  cpb_state_serialize_members(s, rounds, CPB_STATE_TABLE(best_table), d);
   cpb_state_require(s, rounds->best.radius >= 0, "a radius is negative");
   cpb_state_end(s);
 }
@@ -121,7 +122,7 @@ cpb_status cpb_ball_rounds_serialize(const cpb_ball_rounds *rounds, void **bytes
   ordered.staged = (cpb_working_set){.d = rounds->d};
   cpb_status status = cpb_working_set_join(&ordered.staged, &rounds->staged, false);
   status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->staged.count)
-                            : cpb_state_write(carry_ball, &ordered, bytes, count, error);
+                            : cpb_state_write(serialize_ball, &ordered, bytes, count, error);
   cpb_working_set_free(&ordered.staged);
   return status;
 }
@@ -130,7 +131,7 @@ static void free_ball(void *rounds) { cpb_ball_rounds_free(rounds); }
 
 cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                        cpb_ball_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry_ball, free_ball, "rounds", bytes, count, name, out, error);
+  return cpb_state_read(serialize_ball, free_ball, "rounds", bytes, count, name, out, error);
 }
 
 /* Rounds of SVDD:
@@ -142,7 +143,7 @@ cpb_status cpb_ball_rounds_deserialize(const void *bytes, size_t count, const ch
  *   u64 bins, per bin  u32 bin  u64 weight
  *   u64 rows near the edge, per row  u64 id  f64 weight  f64 distance^2  d f64
  *   u64 columns, per column  f64 height  f64 weight  d f64
- *   f64 doubt  f64 upper  f64 lower  f64 edge  u64 stalls  u32 done  d f64 origin  d f64 best
+ *   f64 rounding_bound  f64 upper  f64 lower  f64 edge  u64 stalls  u32 done  d f64 origin  d f64 best
  *   u64 FNV-1a of all before */
 
 static const cpb_state_kind svdd_kind = {"CPBTAILS", 1, "rounds of SVDD", 1};
@@ -164,15 +165,18 @@ static const cpb_state_member column_table[] = {CPB_MEMBER_EACH(FINITE, cpb_work
                                                 CPB_MEMBER_EACH(FINITE, cpb_working_set, weight),
                                                 CPB_MEMBER_ROWS(cpb_working_set, rows)};
 
-static const cpb_state_member known_table[] = {
-    CPB_MEMBER(FINITE, cpb_svdd_known, doubt), CPB_MEMBER(F64, cpb_svdd_known, upper),
-    CPB_MEMBER(F64, cpb_svdd_known, lower),    CPB_MEMBER(FINITE, cpb_svdd_known, edge),
-    CPB_MEMBER(U64, cpb_svdd_known, stalls),   CPB_MEMBER(FLAG, cpb_svdd_known, done),
-    CPB_MEMBER_ROWS(cpb_svdd_known, origin),   CPB_MEMBER_ROWS(cpb_svdd_known, best)};
+static const cpb_state_member known_table[] = {CPB_MEMBER(FINITE, cpb_svdd_known, rounding_bound),
+                                               CPB_MEMBER(F64, cpb_svdd_known, upper),
+                                               CPB_MEMBER(F64, cpb_svdd_known, lower),
+                                               CPB_MEMBER(FINITE, cpb_svdd_known, edge),
+                                               CPB_MEMBER(U64, cpb_svdd_known, stalls),
+                                               CPB_MEMBER(FLAG, cpb_svdd_known, done),
+                                               CPB_MEMBER_ROWS(cpb_svdd_known, origin),
+                                               CPB_MEMBER_ROWS(cpb_svdd_known, best)};
 
-static void carry_svdd_round(cpb_state *s, cpb_svdd_rounds *rounds) {
+static void serialize_svdd_round(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_svdd_question *ask = &rounds->ask;
-  cpb_state_carry_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
+  cpb_state_serialize_members(s, ask, CPB_STATE_TABLE(question_table), rounds->d);
   cpb_state_require(s, within(ask->exponent, 1100) && within(ask->octave, 2200), "the unit is out of range");
   cpb_state_require(s, ask->round == 0 || ask->total > 0, "the total weight is not positive");
   rounds->got.rows = cpb_state_number(s, rounds->got.rows, 8);
@@ -182,7 +186,7 @@ static void carry_svdd_round(cpb_state *s, cpb_svdd_rounds *rounds) {
     cpb_state_sum(s, &rounds->got.sum[k]);
 }
 
-static void carry_bins(cpb_state *s, uint64_t *bins) {
+static void serialize_bins(cpb_state *s, uint64_t *bins) {
   size_t used = 0;
   for (size_t b = 0; b < CPB_EDGE_BINS; b++) used += bins[b] > 0;
   used = cpb_state_count(s, used, 12);
@@ -197,38 +201,39 @@ static void carry_bins(cpb_state *s, uint64_t *bins) {
   }
 }
 
-static void carry_rows(cpb_state *s, cpb_svdd_rounds *rounds) {
+static void serialize_rows(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_working_set *rows = &rounds->got.near_edge;
-  cpb_working_set_carry(s, rows, CPB_STATE_TABLE(row_table));
+  cpb_working_set_serialize(s, rows, CPB_STATE_TABLE(row_table));
   cpb_state_require(s, rows->count <= CPB_EDGE_ROWS, "it has too many rows");
   for (size_t i = 0; i < rows->count; i++)
     cpb_state_require(s, rows->weight[i] > 0 && rows->dist2[i] >= 0, "a row has an impossible weight");
 }
 
-static void carry_known(cpb_state *s, cpb_svdd_rounds *rounds) {
+static void serialize_known(cpb_state *s, cpb_svdd_rounds *rounds) {
   cpb_svdd_known *known = &rounds->known;
-  cpb_working_set_carry(s, &known->columns, CPB_STATE_TABLE(column_table));
-  cpb_state_carry_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
+  cpb_working_set_serialize(s, &known->columns, CPB_STATE_TABLE(column_table));
+  cpb_state_serialize_members(s, known, CPB_STATE_TABLE(known_table), rounds->d);
   cpb_state_require(s, known->upper >= 0 && !isnan(known->lower), "the bounds are impossible");
 }
 
-static void carry_svdd(cpb_state *s, void **object) {
+static void serialize_svdd(cpb_state *s, void **object) {
   cpb_svdd_rounds *rounds = *object;
   cpb_svdd_options options;
   cpb_svdd_options_init(&options, sizeof options);
   cpb_state_begin(s, &svdd_kind);
   size_t d = cpb_state_count(s, s->reading ? 0 : rounds->d, 8);
-  cpb_state_carry_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(svdd_option_table), 0);
+  cpb_state_serialize_members(s, s->reading ? &options : &rounds->options, CPB_STATE_TABLE(svdd_option_table),
+                              0);
   if (s->reading && s->status == CPB_OK) {
     cpb_error why;
     cpb_state_require(s, cpb_svdd_rounds_new(d, &options, &rounds, &why) == CPB_OK, why.text);
     *object = rounds;
   }
   if (s->status != CPB_OK) return;
-  carry_svdd_round(s, rounds);
-  carry_bins(s, rounds->got.bins);
-  carry_rows(s, rounds);
-  carry_known(s, rounds);
+  serialize_svdd_round(s, rounds);
+  serialize_bins(s, rounds->got.bins);
+  serialize_rows(s, rounds);
+  serialize_known(s, rounds);
   cpb_state_end(s);
 }
 
@@ -241,7 +246,7 @@ cpb_status cpb_svdd_rounds_serialize(const cpb_svdd_rounds *rounds, void **bytes
   ordered.got.near_edge = (cpb_working_set){.d = rounds->d};
   cpb_status status = cpb_working_set_join(&ordered.got.near_edge, &rounds->got.near_edge, true);
   status = status != CPB_OK ? cpb_fail_memory(error, "%zu rows", rounds->got.near_edge.count)
-                            : cpb_state_write(carry_svdd, &ordered, bytes, count, error);
+                            : cpb_state_write(serialize_svdd, &ordered, bytes, count, error);
   cpb_working_set_free(&ordered.got.near_edge);
   return status;
 }
@@ -250,5 +255,5 @@ static void free_svdd(void *rounds) { cpb_svdd_rounds_free(rounds); }
 
 cpb_status cpb_svdd_rounds_deserialize(const void *bytes, size_t count, const char *name,
                                        cpb_svdd_rounds **out, cpb_error *error) {
-  return cpb_state_read(carry_svdd, free_svdd, "rounds", bytes, count, name, out, error);
+  return cpb_state_read(serialize_svdd, free_svdd, "rounds", bytes, count, name, out, error);
 }

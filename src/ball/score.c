@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "sphere/t3_cap_ball.h"
 #include "sphere/t5_spheroid.h"
+#include "base/system.h"
 #include "loops/vector.h"
 
 typedef struct score_job {
@@ -166,7 +167,7 @@ cpb_status cpb_region_scores(const cpb_region *region, cpb_view x, cpb_out score
   }
   if (curved) job.ruler.W = region->W;
   if (job.ruler.W != NULL) {
-    job.columns = aligned_alloc(64, region->d * cpb_whiten_stride(region->d) * sizeof *job.columns);
+    job.columns = cpb_sys_aligned(64, region->d * cpb_whiten_stride(region->d) * sizeof *job.columns);
     if (job.columns == NULL) return cpb_fail_memory(error, "a whitening of %zu columns", region->d);
     cpb_whiten_columns(region->d, region->W, job.columns);
   }

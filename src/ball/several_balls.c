@@ -13,7 +13,7 @@
 #include "base/tell.h"
 #include "statistics/row_sample.h"
 
-enum { STARTS = 8, STEPS = 100, TRIES = 4, USUAL_STEPS = 20, STILL = 200 };
+enum { STARTS = 8, STEPS = 100, FIRST_STEPS = 5, TRIES = 4, USUAL_STEPS = 20, STILL = 200 };
 static const double SEEDED = 0.2; /* of one start, when it has its seeds */
 
 typedef struct grouping {
@@ -56,6 +56,13 @@ static cpb_status try_center(grouping *g, size_t row, double *sum, cpb_error *er
   return cpb_exec_tell(g->exec, 0, error);
 }
 
+/* Any row with a weight. */
+static size_t draw_any(const grouping *g, cpb_random *random) {
+  size_t row = cpb_random_below(random, g->n);
+  for (size_t i = 0; i < g->n && !(weight_of(g, row) > 0); i++) row = row + 1 < g->n ? row + 1 : 0;
+  return row;
+}
+
 /* A row with a probability that is proportional to its distance. */
 static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
   double left = sum * cpb_random_uniform(random);
@@ -64,7 +71,7 @@ static size_t draw_row(const grouping *g, double sum, cpb_random *random) {
     left -= part;
     if (left <= 0 && part > 0) return i;
   }
-  return cpb_random_below(random, g->n);
+  return draw_any(g, random);
 }
 
 /* The best of some rows as centre k; sum: of the distances, without it and with it. */
@@ -73,7 +80,7 @@ static cpb_status choose_seed(grouping *g, size_t k, double *sum, cpb_random *ra
   size_t best = 0;
   cpb_status status = CPB_OK;
   for (size_t t = 0; t < (k == 0 ? 1 : TRIES) && status == CPB_OK; t++) {
-    size_t row = k == 0 ? cpb_random_below(random, g->n) : draw_row(g, *sum, random);
+    size_t row = k == 0 ? draw_any(g, random) : draw_row(g, *sum, random);
     status = try_center(g, row, &with, error);
     if (t > 0 && !(with < least)) continue;
     least = with;
@@ -156,26 +163,28 @@ static void take_means(grouping *g, double *sums) {
       g->centers[k * g->d + j] = sums[k * g->d + j] / g->share[k];
 }
 
-/* Groups from one start. */
-static cpb_status group_once(grouping *g, double *sums, cpb_random *random, cpb_error *error) {
-  memset(g->group, 0xff, g->n * sizeof *g->group);
-  cpb_status status = choose_seeds(g, random, error);
+/* At most so many steps from the centres that g has. */
+static cpb_status step_on(grouping *g, int steps, double *sums, cpb_error *error) {
+  cpb_status status = CPB_OK;
   bool changed = true;
-  for (int step = 0; step < STEPS && changed && status == CPB_OK; step++) {
+  memset(g->group, 0xff, g->n * sizeof *g->group);
+  for (int step = 0; step < steps && changed && status == CPB_OK; step++) {
     status = assign(g, step, &changed, error);
     if (status == CPB_OK && changed) take_means(g, sums);
   }
   return status;
 }
 
-/* The best of all starts. */
-static cpb_status group_best(grouping *g, double *sums, cpb_random *random, size_t *group, cpb_error *error) {
+/* The best of all starts, each of at most so many steps. */
+static cpb_status group_best(grouping *g, int steps, double *sums, cpb_random *random, size_t *group,
+                             cpb_error *error) {
   const cpb_exec *whole = g->exec;
   double least = INFINITY;
   cpb_status status = CPB_OK;
   for (int start = 0; start < STARTS && status == CPB_OK; start++) {
     g->exec = CPB_EXEC_PART(whole, (double)start / STARTS, (start + 1.) / STARTS);
-    status = group_once(g, sums, random, error);
+    status = choose_seeds(g, random, error);
+    if (status == CPB_OK) status = step_on(g, steps, sums, error);
     double sum = sum_of(g, g->nearest);
     if (status != CPB_OK || (start > 0 && !(sum < least))) continue;
     least = sum;
@@ -197,7 +206,7 @@ static cpb_status grouping_init(grouping *g, cpb_memory *memory, const double *x
   return memory->failed ? cpb_fail_memory(error, "%zu groups of %zu rows", groups, n) : CPB_OK;
 }
 
-/* Groups of a sample of the rows, by all starts; their means become the centres of g. */
+/* Groups of a sample of the rows, by the start that is best after a few steps; their means become the centres of g. */
 static cpb_status start_from_sample(grouping *g, size_t most, uint64_t seed, double *sums, cpb_memory *memory,
                                     cpb_error *error) {
   cpb_row_sample sample = {0};
@@ -216,8 +225,12 @@ static cpb_status start_from_sample(grouping *g, size_t most, uint64_t seed, dou
     few.exec = g->exec;
     few.still = chosen.rows / STILL;
     status = memory->failed ? cpb_fail_memory(error, "a sample of %zu rows", most)
-                            : group_best(&few, sums, &random, best, error);
-    few.group = best;
+                            : group_best(&few, FIRST_STEPS, sums, &random, best, error);
+    if (status == CPB_OK) {
+      memcpy(few.group, best, chosen.rows * sizeof *best);
+      take_means(&few, sums);
+      status = step_on(&few, STEPS, sums, error);
+    }
     if (status == CPB_OK) take_means(&few, sums);
     if (status == CPB_OK) memcpy(g->centers, few.centers, g->groups * g->d * sizeof *g->centers);
   }
@@ -225,24 +238,9 @@ static cpb_status start_from_sample(grouping *g, size_t most, uint64_t seed, dou
   return status;
 }
 
-/* A few Lloyd's steps of all rows from those centres. */
-static cpb_status group_warm(grouping *g, double *sums, size_t *group, cpb_error *error) {
-  enum { WARM_STEPS = 10 };
-  cpb_status status = CPB_OK;
-  bool changed = true;
-  memset(g->group, 0xff, g->n * sizeof *g->group);
-  g->still = g->n / STILL;
-  for (int step = 0; step < WARM_STEPS && changed && status == CPB_OK; step++) {
-    status = assign(g, step, &changed, error);
-    if (status == CPB_OK && changed) take_means(g, sums);
-  }
-  memcpy(group, g->group, g->n * sizeof *group);
-  return status;
-}
-
 /* k-means++ seeds (several tries for each), then Lloyd's steps until no row changes its group, 100 at most; of 8 starts
- * the one with the least sum of squared distances. Of more than twice 8192 + 64 k rows a sample of so many is grouped in this way,
- * and all rows from its means in 10 steps at most; then steps end where one row of 200 moves. A group may end empty. The same bits for any number of threads. */
+ * the one with the least sum of squared distances. Of more than twice 8192 + 64 k rows a sample of so many is grouped, from the
+ * start that is best after 5 steps, and all rows from its means in 5 steps at most; then steps end where one row of 200 moves. A group may end empty. The same bits for any number of threads. */
 cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *group, const cpb_exec *exec,
                           cpb_error *error) {
   enum { SAMPLE = 8192, PER_GROUP = 64 };
@@ -254,17 +252,19 @@ cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *o, size_t *gr
   cpb_memory memory = {0};
   grouping g;
   cpb_random random = {o->seed};
-  double *x = cpb_memory_take(&memory, n, d * sizeof *x);
   double *sums = cpb_memory_take(&memory, k, d * sizeof *sums);
   bool many = n / 2 > most;
-  status = grouping_init(&g, &memory, x, o->weights, n, d, k, error);
-  if (status == CPB_OK) cpb_view_widen(y, x);
+  status = grouping_init(&g, &memory, y.data, o->weights, n, d, k, error);
   g.exec = many ? CPB_EXEC_PART(exec, 0, STARTED) : exec;
   if (status == CPB_OK)
     status = many ? start_from_sample(&g, most, o->seed, sums, &memory, error)
-                  : group_best(&g, sums, &random, group, error);
+                  : group_best(&g, STEPS, sums, &random, group, error);
   g.exec = CPB_EXEC_PART(exec, STARTED, 1);
-  if (status == CPB_OK && many) status = group_warm(&g, sums, group, error);
+  if (status == CPB_OK && many) {
+    g.still = n / STILL;
+    status = step_on(&g, FIRST_STEPS, sums, error);
+    memcpy(group, g.group, n * sizeof *group);
+  }
   cpb_memory_free(&memory);
   return status;
 }
@@ -290,23 +290,40 @@ typedef struct grouped {
   const cpb_model_fit_options *o;
   size_t n, d;
   cpb_view y;
-  double *sorted;          /* the rows, group after group */
-  double *weights, *dist2; /* weights in the order of `sorted`, NULL without; dist2 to the nearest centre */
-  const size_t *group;     /* of each row */
-  size_t *starts;          /* of each group, and their end */
-  size_t *order;           /* groups, the one of the most rows first */
+  double *some;                 /* the rows of a group, .. */
+  double *weights;              /* .. and their weights, NULL without */
+  double *dist2;                /* of each row to the nearest centre */
+  const double *radius_weights; /* of each row, for the radius; NULL: all 1 */
+  const size_t *group;          /* of each row */
+  size_t *rows, used;           /* of each group, and of all, those with a weight */
+  size_t *order;                /* groups, the one of the most rows first */
   cpb_balls *balls;
   const cpb_exec *exec; /* of the ball that is being fitted */
 } grouped;
 
+static bool counts(const grouped *g, size_t row) { return g->o->weights == NULL || g->o->weights[row] > 0; }
+
+/* By the number of their rows; of equal ones the one that was found first. */
+static void order_groups(grouped *g) {
+  for (size_t j = 0; j < g->o->balls; j++) {
+    size_t at = j;
+    for (; at > 0 && g->rows[g->order[at - 1]] < g->rows[j]; at--) g->order[at] = g->order[at - 1];
+    g->order[at] = j;
+  }
+}
+
 static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
   size_t k = g->o->balls, row = g->d * sizeof(double);
   cpb_memory *own = &g->balls->memory;
-  g->sorted = cpb_memory_take(memory, g->n, row);
-  g->dist2 = cpb_memory_take(memory, g->n, sizeof *g->dist2);
-  g->weights = g->o->weights != NULL ? cpb_memory_take(memory, g->n, sizeof *g->weights) : NULL;
-  g->starts = cpb_memory_zeros(memory, k + 1, sizeof *g->starts);
+  g->rows = cpb_memory_zeros(memory, k, sizeof *g->rows);
   g->order = cpb_memory_take(memory, k, sizeof *g->order);
+  g->dist2 = cpb_memory_take(memory, g->n, sizeof *g->dist2);
+  if (memory->failed) return cpb_fail_memory(error, "%zu balls", k);
+  for (size_t i = 0; i < g->n; i++) g->rows[g->group[i]] += counts(g, i);
+  for (size_t j = 0; j < k; j++) g->used += g->rows[j];
+  order_groups(g);
+  g->some = cpb_memory_take(memory, g->rows[g->order[0]], row);
+  if (g->o->weights != NULL) g->weights = cpb_memory_take(memory, g->rows[g->order[0]], sizeof *g->weights);
   g->balls->centers = cpb_memory_zeros(own, k, row);
   g->balls->radii = cpb_memory_zeros(own, k, sizeof(double));
   g->balls->gaps = cpb_memory_zeros(own, k, sizeof(double));
@@ -315,27 +332,14 @@ static cpb_status allocate(grouped *g, cpb_memory *memory, cpb_error *error) {
   return cpb_fail_memory(error, "%zu balls of %zu rows and %zu columns", k, g->n, g->d);
 }
 
-static size_t rows_of(const grouped *g, size_t group) { return g->starts[group + 1] - g->starts[group]; }
-
-/* Rows group after group, each in the order they came in. */
-static void sort_rows(grouped *g) {
-  size_t k = g->o->balls, *next = g->order;
-  for (size_t i = 0; i < g->n; i++) g->starts[g->group[i] + 1]++;
-  for (size_t j = 0; j < k; j++) g->starts[j + 1] += g->starts[j];
-  memcpy(next, g->starts, k * sizeof *next);
+/* The rows of a group in the order they came in. */
+static void take_rows(const grouped *g, size_t group) {
+  size_t at = 0;
   for (size_t i = 0; i < g->n; i++) {
-    size_t at = next[g->group[i]]++;
-    cpb_row_widen(g->y, i, g->sorted + at * g->d);
+    if (g->group[i] != group || !counts(g, i)) continue;
+    memcpy(g->some + at * g->d, (const double *)g->y.data + i * g->d, g->d * sizeof *g->some);
     if (g->weights != NULL) g->weights[at] = g->o->weights[i];
-  }
-}
-
-/* By the number of their rows; of equal ones the one that was found first. */
-static void order_groups(grouped *g) {
-  for (size_t j = 0; j < g->o->balls; j++) {
-    size_t at = j;
-    for (; at > 0 && rows_of(g, g->order[at - 1]) < rows_of(g, j); at--) g->order[at] = g->order[at - 1];
-    g->order[at] = j;
+    at++;
   }
 }
 
@@ -368,20 +372,14 @@ static cpb_status describe(const grouped *g, cpb_view rows, const double *weight
   return status;
 }
 
-static bool weighs(const double *weights, size_t n) {
-  for (size_t i = 0; weights != NULL && i < n; i++)
-    if (weights[i] > 0) return true;
-  return weights == NULL;
-}
-
 static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
   cpb_balls *balls = g->balls;
-  size_t first = g->starts[group], at = balls->count;
-  cpb_view rows = cpb_rows(g->sorted + first * g->d, CPB_F64, rows_of(g, group), g->d);
-  const double *weights = g->weights != NULL ? g->weights + first : NULL;
+  size_t at = balls->count;
+  cpb_view rows = cpb_rows(g->some, CPB_F64, g->rows[group], g->d);
+  const double *weights = g->weights;
+  take_rows(g, group);
   double *center = balls->centers + at * g->d;
   cpb_svdd_report f = {.size = sizeof f}, *all = &balls->report;
-  if (!weighs(weights, rows.rows)) return CPB_OK;
   cpb_status status =
       g->o->nu > 0 ? describe(g, rows, weights, center, &f, error) : enclose(g, rows, center, &f, error);
   if (status != CPB_OK) return status;
@@ -399,10 +397,10 @@ static cpb_status fit_group(const grouped *g, size_t group, cpb_error *error) {
 
 static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error) {
   cpb_status status = CPB_OK;
-  double fitted = 0, n = (double)g->n;
+  double fitted = 0, n = (double)g->used;
   for (size_t k = 0; k < g->o->balls && status == CPB_OK; k++) {
-    double rows = (double)rows_of(g, g->order[k]);
-    bool enough = rows * EVEN_SHARES * (double)g->o->balls >= n;
+    double rows = (double)g->rows[g->order[k]];
+    bool enough = rows > 0 && rows * EVEN_SHARES * (double)g->o->balls >= n;
     g->exec = CPB_EXEC_PART(exec, fitted / n, (fitted + rows) / n);
     if (enough) status = fit_group(g, g->order[k], error);
     fitted += rows;
@@ -412,21 +410,34 @@ static cpb_status fit_groups(grouped *g, const cpb_exec *exec, cpb_error *error)
 
 /* ---- the common radius ---- */
 
+/* The least square > 0; 0 without one. */
+static double least_square(const cpb_ranked *rows, size_t n) {
+  double least = INFINITY;
+  for (size_t i = 0; i < n; i++)
+    if (rows[i].key > 0) least = fmin(least, rows[i].key);
+  return least < INFINITY ? least : 0;
+}
+
 /* The distance of the row at which the share nu is used up, from the farthest on; of rows on a centre the nearest that
- * is not on one. Sorts the squares, of rows that have their weight at `id`. */
+ * is not on one. Orders the squares, of rows that have their weight at `id`. */
 static double radius_of(cpb_ranked *rows, size_t n, const double *weights, double nu) {
+  if (weights == NULL) {
+    size_t outside = (size_t)fmin(fmax(ceil(nu * (double)n), 1), (double)n);
+    double dist2 = cpb_ranked_select(rows, n, n - outside).key;
+    return sqrt(dist2 > 0 ? dist2 : least_square(rows, n));
+  }
   cpb_ranked_sort(rows, n);
   double all = 0, outside = 0, dist2 = rows[n - 1].key;
-  for (size_t i = 0; i < n; i++) all += weights != NULL ? weights[rows[i].id] : 1;
+  for (size_t i = 0; i < n; i++) all += weights[rows[i].id];
   for (size_t i = n; i-- > 0 && outside < nu * all && rows[i].key > 0;) {
-    outside += weights != NULL ? weights[rows[i].id] : 1;
+    outside += weights[rows[i].id];
     dist2 = rows[i].key;
   }
   return sqrt(dist2);
 }
 
 static cpb_status find_radius(grouped *g, const cpb_exec *exec, cpb_error *error) {
-  grouping all = {.x = g->sorted,
+  grouping all = {.x = g->y.data,
                   .n = g->n,
                   .d = g->d,
                   .groups = g->balls->count,
@@ -437,7 +448,7 @@ static cpb_status find_radius(grouped *g, const cpb_exec *exec, cpb_error *error
   cpb_ranked *rows = calloc(g->n, sizeof *rows);
   if (rows == NULL) return cpb_fail_memory(error, "%zu distances", g->n);
   for (size_t i = 0; i < g->n; i++) rows[i] = (cpb_ranked){g->dist2[i], i};
-  g->balls->report.radius = radius_of(rows, g->n, g->weights, g->o->nu);
+  g->balls->report.radius = radius_of(rows, g->n, g->radius_weights, g->o->nu);
   free(rows);
   return CPB_OK;
 }
@@ -458,18 +469,20 @@ cpb_status cpb_radius_of_share(cpb_view y, const double *center, const double *w
   return CPB_OK;
 }
 
-cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
-                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const double *radius_weights,
+                         const size_t *group, cpb_balls *balls, const cpb_exec *exec, cpb_error *error) {
   const double FITTED = 0.9;
-  grouped g = {.o = options, .y = y, .n = y.rows, .d = y.cols, .group = group, .balls = balls};
+  grouped g = {.o = options,
+               .radius_weights = radius_weights,
+               .y = y,
+               .n = y.rows,
+               .d = y.cols,
+               .group = group,
+               .balls = balls};
   balls->d = y.cols;
   cpb_memory memory = {0};
   cpb_status status = allocate(&g, &memory, error);
-  if (status == CPB_OK) {
-    sort_rows(&g);
-    order_groups(&g);
-    status = fit_groups(&g, CPB_EXEC_PART(exec, 0, FITTED), error);
-  }
+  if (status == CPB_OK) status = fit_groups(&g, CPB_EXEC_PART(exec, 0, FITTED), error);
   if (status == CPB_OK) status = find_radius(&g, CPB_EXEC_PART(exec, FITTED, 1), error);
   cpb_memory_free(&memory);
   return status;

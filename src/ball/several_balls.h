@@ -15,7 +15,7 @@ typedef struct cpb_balls {
 } cpb_balls;
 
 /* group[i]: the group of row i, 0 .. balls-1, by k-means.
- *  y   rows of finite numbers, at least as many as there are balls */
+ *  y   rows of finite doubles without gaps, at least as many as there are balls; those of weight 0 may be anything */
 cpb_status cpb_group_rows(cpb_view y, const cpb_model_fit_options *options, size_t *group,
                           const cpb_exec *exec, cpb_error *error);
 
@@ -24,9 +24,11 @@ cpb_status cpb_group_residuals(cpb_view rows, const cpb_model_fit_options *optio
                                double *residuals, cpb_error *error);
 
 /* Fits a ball to each group that has at least 1/8 of its even share of the rows. The common radius is the distance to
- * the nearest centre at which the share nu is used up. EINVAL where the radius is 0. */
-cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const size_t *group,
-                         cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
+ * the nearest centre at which the share nu is used up. EINVAL where the radius is 0.
+ *  y                rows of doubles without gaps
+ *  radius_weights   of the rows, for the radius; NULL: all 1 */
+cpb_status cpb_fit_balls(cpb_view y, const cpb_model_fit_options *options, const double *radius_weights,
+                         const size_t *group, cpb_balls *balls, const cpb_exec *exec, cpb_error *error);
 
 /* The radius about `center` at which the share nu of the rows, or of their weights, is outside: the distance of the row that
  * uses it up, from the farthest on; of rows on the centre that of the nearest that is not on it. 0 where all are. */

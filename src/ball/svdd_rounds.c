@@ -354,7 +354,8 @@ static cpb_status enter(cpb_svdd_rounds *rounds, round_sums *r, double q, double
   double size = q + 2 * sqrt(norm2 * loops->dot(r->column, r->column, rounds->d)) + norm2;
   bool better;
   loops->axpby(1, r->column, 1, r->shift, r->column, rounds->d);
-  rounds->known.doubt = fmax(rounds->known.doubt, 2 * r->unit_error * size + fabs(sum - 1) * size);
+  rounds->known.rounding_bound =
+      fmax(rounds->known.rounding_bound, 2 * r->unit_error * size + fabs(sum - 1) * size);
   size_t k = rounds->known.columns.count;
   cpb_status status = cpb_working_set_add(&rounds->known.columns, r->column, 0, q + along + norm2, 0);
   return status == CPB_OK ? cpb_hull_enter(&r->hull, r->column, q + along + norm2, k, &better) : status;
@@ -491,7 +492,7 @@ static cpb_status ask_next(cpb_svdd_rounds *rounds, const round_sums *r, where a
    * relative to that round's centre */
   memcpy(rounds->known.origin, center, rounds->d * sizeof *center);
   rounds->known.columns.count = 0;
-  rounds->known.doubt = 0;
+  rounds->known.rounding_bound = 0;
   return status;
 }
 
@@ -513,7 +514,7 @@ static cpb_status solve_round(cpb_svdd_rounds *rounds, round_sums *r) {
   if (status != CPB_OK) return status;
   if (r->hull.count > 0)
     known->lower =
-        fmax(known->lower, cpb_hull_proven(&r->hull, known->doubt, r->unit_error, rounds->got.rows));
+        fmax(known->lower, cpb_hull_proven(&r->hull, known->rounding_bound, r->unit_error, rounds->got.rows));
   keep_columns(rounds, &r->hull);
   bool better = known->upper < upper || known->lower > lower;
   known->stalls = better || at != EDGE_WITHIN ? 0 : known->stalls + 1;

@@ -115,11 +115,11 @@ cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *mor
   return CPB_OK;
 }
 
-void cpb_working_set_carry(cpb_state *s, cpb_working_set *set, const cpb_state_member *table,
-                           size_t members) {
+void cpb_working_set_serialize(cpb_state *s, cpb_working_set *set, const cpb_state_member *table,
+                               size_t members) {
   size_t count = cpb_state_count(s, set->count, (set->d + members - 1) * 8);
   if (s->reading && cpb_working_set_reserve(set, count) != CPB_OK) cpb_state_no_memory(s, "rows", count);
-  cpb_state_carry_records(s, set, table, members, set->d, count);
+  cpb_state_serialize_records(s, set, table, members, set->d, count);
   if (!s->reading || s->status != CPB_OK || count == 0) return;
   memset(set->set_aside, 0, count * sizeof *set->set_aside);
   set->count = count;

@@ -57,7 +57,8 @@ static inline bool cpb_working_set_wants(const cpb_working_set *set, double dist
 cpb_status cpb_working_set_join(cpb_working_set *set, const cpb_working_set *more, bool repeats);
 
 /* The rows as bytes: the number of rows, and for each the arrays of the table, all of 8 bytes and the last of d. */
-void cpb_working_set_carry(cpb_state *s, cpb_working_set *set, const cpb_state_member *table, size_t members);
+void cpb_working_set_serialize(cpb_state *s, cpb_working_set *set, const cpb_state_member *table,
+                               size_t members);
 
 /* Solves the ball of the set on the hull (columns (p, |p|^2)), continuing from its present columns: T10. Stops
  * when no row is farther than (1+tolerance) value. *entered counts columns. */

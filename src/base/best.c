@@ -83,18 +83,29 @@ static void sort_parts(cpb_ranked *entry, size_t count, int divisions) {
 
 void cpb_ranked_sort(cpb_ranked *entry, size_t count) { sort_parts(entry, count, DIVISIONS); }
 
-/* Entries before `begin` are among the first, those from `end` on are not. */
+/* Entries before *begin are among the first, those from *end on are not. */
+static void narrow(cpb_ranked *entry, size_t first, size_t *begin, size_t *end) {
+  for (int i = 0; i < DIVISIONS && first<*end && * end - *begin> FEW; i++) {
+    swap(&entry[(*begin + *end) / 2], &entry[*end - 1]); /* the pivot */
+    size_t before = *begin + divide(entry + *begin, *end - *begin);
+    if (before < first)
+      *begin = before + 1;
+    else
+      *end = before;
+  }
+}
+
 void cpb_ranked_sort_first(cpb_ranked *entry, size_t count, size_t first) {
   size_t begin = 0, end = count;
-  for (int i = 0; i < DIVISIONS && first < end && end - begin > FEW; i++) {
-    swap(&entry[(begin + end) / 2], &entry[end - 1]); /* the pivot */
-    size_t before = begin + divide(entry + begin, end - begin);
-    if (before < first)
-      begin = before + 1;
-    else
-      end = before;
-  }
+  narrow(entry, first, &begin, &end);
   cpb_ranked_sort(entry, end);
+}
+
+cpb_ranked cpb_ranked_select(cpb_ranked *entry, size_t count, size_t at) {
+  size_t begin = 0, end = count;
+  narrow(entry, at + 1, &begin, &end);
+  cpb_ranked_sort(entry + begin, end - begin);
+  return entry[at];
 }
 
 void cpb_best_offer(cpb_best *best, double key, uint64_t id) {

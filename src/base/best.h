@@ -32,5 +32,7 @@ int cpb_compare_ids(const void *left, const void *right);
 void cpb_ranked_sort(cpb_ranked *entry, size_t count);
 /* Only so that the smallest `first` come first, in this order. */
 void cpb_ranked_sort_first(cpb_ranked *entry, size_t count, size_t first);
+/* Only so that entry `at`, 0 .. count-1, is what it is in that order, and those before it come before. */
+cpb_ranked cpb_ranked_select(cpb_ranked *entry, size_t count, size_t at);
 
 #endif

@@ -1,29 +1,13 @@
-#define _POSIX_C_SOURCE 200809L
 #include "base/digits.h"
 
 #include <float.h>
-#include <locale.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives the thread the C locale and returns the one to restore. The C locale is created once; without memory for it the
- * locale stays as it is. */
-static locale_t enter_c_locale(void) {
-  static _Atomic(locale_t) shared;
-  locale_t c = atomic_load(&shared), none = (locale_t)0;
-  if (c == (locale_t)0) {
-    c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (!atomic_compare_exchange_strong(&shared, &none, c)) {
-      if (c != (locale_t)0) freelocale(c);
-      c = none;
-    }
-  }
-  return uselocale(c);
-}
+#include "base/system.h"
 
 const double cpb_powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -72,12 +56,12 @@ static bool print_with(const type *t, char *to, double value, int digits) {
 
 /* Counts down from the maximum: most numbers need it, and if N digits are not enough, fewer are not either. */
 static size_t print_fewest(const type *t, char *to, double value) {
-  locale_t before = enter_c_locale();
+  uintptr_t before = cpb_sys_enter_c_locale();
   char shorter[CPB_DIGITS_ROOM];
   int digits = t->most, least = fabs(value) < t->least_normal ? 1 : t->sure;
   for (; digits > least && print_with(t, shorter, value, digits - 1); digits--) strcpy(to, shorter);
   size_t length = digits == t->most ? print(to, value, digits) : strlen(to);
-  uselocale(before);
+  cpb_sys_leave_c_locale(before);
   return length;
 }
 
@@ -86,15 +70,15 @@ size_t cpb_digits_f64(char to[CPB_DIGITS_ROOM], double value) { return print_few
 size_t cpb_digits_f32(char to[CPB_DIGITS_ROOM], float value) { return print_fewest(&f32, to, (double)value); }
 
 size_t cpb_digits_rounded(char to[CPB_DIGITS_ROOM], double value, int digits) {
-  locale_t before = enter_c_locale();
+  uintptr_t before = cpb_sys_enter_c_locale();
   size_t length = print(to, value, digits);
-  uselocale(before);
+  cpb_sys_leave_c_locale(before);
   return length;
 }
 
 double cpb_digits_read(const char *text, char **end) {
-  locale_t before = enter_c_locale();
+  uintptr_t before = cpb_sys_enter_c_locale();
   double value = strtod(text, end);
-  uselocale(before);
+  cpb_sys_leave_c_locale(before);
   return value;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system.h"
+
 typedef union block {
   union block *before;
   max_align_t unit;
@@ -35,7 +37,7 @@ enum { LINE = 64 };
 
 void *cpb_zero_lines(size_t count, size_t size) {
   size_t bytes = fits(count, size) ? (count * size / LINE + 2) * LINE : 0;
-  void *memory = bytes > 0 ? aligned_alloc(LINE, bytes) : NULL;
+  void *memory = bytes > 0 ? cpb_sys_aligned(LINE, bytes) : NULL;
   return memory != NULL ? memset(memory, 0, bytes) : NULL;
 }
 

@@ -1,16 +1,11 @@
-/* A small pool of POSIX threads. Any number of callers may run a parallel-for at the same time: each works on its
+/* A small pool of threads. Any number of callers may run a parallel-for at the same time: each works on its
  * own tasks, and a free worker joins the one with the fewest helpers. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "capball/exec.h"
 #include "base/fail.h"
+#include "base/system_thread.h"
 
 /* One parallel-for, on its caller's stack. */
 typedef struct job {
@@ -26,13 +21,13 @@ typedef struct job {
 struct cpb_pool {
   cpb_exec exec;
   size_t workers;
-  _Atomic pid_t owner; /* the process that owns these threads; -pid while it restarts them after a fork */
-  pthread_mutex_t lock;
-  pthread_cond_t wake, left;
+  _Atomic int64_t owner; /* the process that owns these threads; -pid while it restarts them after a fork */
+  cpb_mutex lock;
+  cpb_condition wake, left;
   /* guarded by lock */
   job *jobs;
   int closing;
-  pthread_t threads[]; /* of the workers */
+  cpb_thread threads[]; /* of the workers */
 };
 
 static void take_tasks(job *of) {
@@ -55,52 +50,52 @@ static job *job_in_need(const cpb_pool *pool) {
 
 static void *work(void *argument) {
   cpb_pool *pool = argument;
-  pthread_mutex_lock(&pool->lock);
+  cpb_mutex_lock(&pool->lock);
   while (!pool->closing) {
     job *of = job_in_need(pool);
     if (of == NULL) {
-      pthread_cond_wait(&pool->wake, &pool->lock);
+      cpb_condition_wait(&pool->wake, &pool->lock);
       continue;
     }
     of->helpers++;
-    pthread_mutex_unlock(&pool->lock);
+    cpb_mutex_unlock(&pool->lock);
     take_tasks(of);
-    pthread_mutex_lock(&pool->lock);
-    if (--of->helpers == 0) pthread_cond_broadcast(&pool->left);
+    cpb_mutex_lock(&pool->lock);
+    if (--of->helpers == 0) cpb_condition_wake_all(&pool->left);
   }
-  pthread_mutex_unlock(&pool->lock);
+  cpb_mutex_unlock(&pool->lock);
   return NULL;
 }
 
 /* Starts as many workers as the system allows, at most the number requested. */
 static void start_workers(cpb_pool *pool) {
-  pthread_mutex_init(&pool->lock, NULL);
-  pthread_cond_init(&pool->wake, NULL);
-  pthread_cond_init(&pool->left, NULL);
+  cpb_mutex_init(&pool->lock);
+  cpb_condition_init(&pool->wake);
+  cpb_condition_init(&pool->left);
   pool->jobs = NULL;
   for (pool->workers = 0; pool->workers + 1 < pool->exec.threads; pool->workers++)
-    if (pthread_create(&pool->threads[pool->workers], NULL, work, pool) != 0) return;
+    if (!cpb_thread_start(&pool->threads[pool->workers], work, pool)) return;
 }
 
 /* A fork does not copy the workers, and may leave a lock held forever: the first call of the child starts its own. */
 static void own_workers(cpb_pool *pool) {
-  pid_t me = getpid(), owner = atomic_load(&pool->owner);
+  int64_t me = cpb_sys_process(), owner = atomic_load(&pool->owner);
   if (owner == me) return;
   if (owner != -me && atomic_compare_exchange_strong(&pool->owner, &owner, -me)) {
     start_workers(pool);
     atomic_store(&pool->owner, me);
   }
-  while (atomic_load(&pool->owner) != me) sched_yield();
+  while (atomic_load(&pool->owner) != me) cpb_sys_yield();
 }
 
 /* Once all tasks are taken: lets nobody else join, and waits for the helpers. */
 static void leave(cpb_pool *pool, job *of) {
-  pthread_mutex_lock(&pool->lock);
+  cpb_mutex_lock(&pool->lock);
   job **at = &pool->jobs;
   while (*at != of) at = &(*at)->after;
   *at = of->after;
-  while (of->helpers != 0) pthread_cond_wait(&pool->left, &pool->lock);
-  pthread_mutex_unlock(&pool->lock);
+  while (of->helpers != 0) cpb_condition_wait(&pool->left, &pool->lock);
+  cpb_mutex_unlock(&pool->lock);
 }
 
 static void run(void *argument, size_t tasks, void (*task)(void *arg, size_t i), void *arg) {
@@ -111,20 +106,13 @@ static void run(void *argument, size_t tasks, void (*task)(void *arg, size_t i),
     return;
   }
   own_workers(pool);
-  pthread_mutex_lock(&pool->lock);
+  cpb_mutex_lock(&pool->lock);
   mine.after = pool->jobs;
   pool->jobs = &mine;
-  pthread_cond_broadcast(&pool->wake);
-  pthread_mutex_unlock(&pool->lock);
+  cpb_condition_wake_all(&pool->wake);
+  cpb_mutex_unlock(&pool->lock);
   take_tasks(&mine);
   leave(pool, &mine);
-}
-
-static size_t processors(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return (size_t)CPU_COUNT(&set);
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (size_t)online : 1;
 }
 
 cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
@@ -133,12 +121,12 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
   *out = NULL;
   if (threads > MOST)
     return cpb_fail_count(error, "threads", threads, "a pool takes at most %d threads", MOST);
-  if (threads == 0) threads = processors();
+  if (threads == 0) threads = cpb_sys_processors();
   cpb_pool *pool = calloc(1, sizeof *pool + threads * sizeof *pool->threads);
   if (pool == NULL) return cpb_fail_memory(error, "a pool of %zu threads", threads);
   pool->exec = (cpb_exec){.size = sizeof(cpb_exec), .run = run, .pool = pool, .threads = threads};
   start_workers(pool);
-  atomic_init(&pool->owner, getpid());
+  atomic_init(&pool->owner, cpb_sys_process());
   if (pool->workers + 1 < threads) {
     size_t got = pool->workers;
     cpb_pool_free(pool);
@@ -150,19 +138,20 @@ cpb_status cpb_pool_new(size_t threads, cpb_pool **out, cpb_error *error) {
 }
 
 static void end_workers(cpb_pool *pool) {
-  pthread_mutex_lock(&pool->lock);
+  cpb_mutex_lock(&pool->lock);
   pool->closing = 1;
-  pthread_cond_broadcast(&pool->wake);
-  pthread_mutex_unlock(&pool->lock);
-  for (size_t i = 0; i < pool->workers; i++) pthread_join(pool->threads[i], NULL);
-  pthread_cond_destroy(&pool->left);
-  pthread_cond_destroy(&pool->wake);
-  pthread_mutex_destroy(&pool->lock);
+  cpb_condition_wake_all(&pool->wake);
+  cpb_mutex_unlock(&pool->lock);
+  for (size_t i = 0; i < pool->workers; i++) cpb_thread_join(&pool->threads[i]);
+  cpb_condition_free(&pool->left);
+  cpb_condition_free(&pool->wake);
+  cpb_mutex_free(&pool->lock);
 }
 
 void cpb_pool_free(cpb_pool *pool) {
   if (pool == NULL) return;
-  if (atomic_load(&pool->owner) == getpid()) end_workers(pool); /* otherwise they stayed with the parent */
+  if (atomic_load(&pool->owner) == cpb_sys_process())
+    end_workers(pool); /* otherwise they stayed with the parent */
   free(pool);
 }
 

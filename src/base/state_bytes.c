@@ -126,56 +126,56 @@ static void write_value(cpb_state *s, cpb_state_type type, const void *at) {
   }
 }
 
-static void carry_value(cpb_state *s, cpb_state_type type, void *at) {
+static void serialize_value(cpb_state *s, cpb_state_type type, void *at) {
   if (s->reading)
     read_value(s, type, at);
   else
     write_value(s, type, at);
 }
 
-void cpb_state_carry_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
-                            size_t n, size_t i) {
+void cpb_state_serialize_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                                size_t n, size_t i) {
   for (size_t k = 0; k < members; k++) {
     char *at = (char *)object + table[k].offset, *array;
     if (table[k].place == CPB_STATE_HERE) {
-      carry_value(s, table[k].type, at);
+      serialize_value(s, table[k].type, at);
       continue;
     }
     memcpy(&array, at, sizeof array);
     if (table[k].place == CPB_STATE_ROWS)
       cpb_state_doubles(s, (double *)(void *)array + i * n, n);
     else
-      carry_value(s, table[k].type, array + i * 8);
+      serialize_value(s, table[k].type, array + i * 8);
   }
 }
 
-void cpb_state_carry_records(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
-                             size_t n, size_t records) {
+void cpb_state_serialize_records(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                                 size_t n, size_t records) {
   for (size_t i = 0; i < records && s->status == CPB_OK; i++)
-    cpb_state_carry_record(s, object, table, members, n, i);
+    cpb_state_serialize_record(s, object, table, members, n, i);
 }
 
 /* ---- whole states ---- */
 
-cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, size_t *count,
+cpb_status cpb_state_write(cpb_state_serialize *serialize, void *object, void **bytes, size_t *count,
                            cpb_error *error) {
   cpb_state measure = {.status = CPB_OK}, s = {.status = CPB_OK};
-  carry(&measure, &object);
+  serialize(&measure, &object);
   s.to = malloc(measure.used);
   if (s.to == NULL) return cpb_fail_memory(error, "a state of %zu bytes", measure.used);
-  carry(&s, &object);
+  serialize(&s, &object);
   *bytes = s.to;
   *count = s.used;
   return CPB_OK;
 }
 
-cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
+cpb_status cpb_state_read(cpb_state_serialize *serialize, void (*release)(void *object), const char *what,
                           const void *bytes, size_t count, const char *name, void *to, cpb_error *error) {
   if (bytes == NULL || to == NULL) return cpb_fail_missing(error, bytes == NULL ? "bytes" : what);
   void *object = NULL;
   cpb_state s = {.reading = true, .from = bytes, .left = count, .status = CPB_OK, .error = error};
   s.name = name == NULL ? "state" : name;
-  carry(&s, &object);
+  serialize(&s, &object);
   if (s.status != CPB_OK) {
     release(object);
     object = NULL;

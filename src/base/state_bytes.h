@@ -39,14 +39,14 @@ typedef struct cpb_state_kind {
 } cpb_state_kind;
 
 /* Reads or writes *object; reading starts with *object = NULL and creates it. */
-typedef void cpb_state_carry(cpb_state *s, void **object);
+typedef void cpb_state_serialize(cpb_state *s, void **object);
 
-/* Runs `carry` twice, first to measure the size; the caller frees *bytes. */
-cpb_status cpb_state_write(cpb_state_carry *carry, void *object, void **bytes, size_t *count,
+/* Runs `serialize` twice, first to measure the size; the caller frees *bytes. */
+cpb_status cpb_state_write(cpb_state_serialize *serialize, void *object, void **bytes, size_t *count,
                            cpb_error *error);
 /* to: where the pointer to the object is stored, whatever its type; NULL after a failure, and a partial object is
  * released. what: the name of that argument; name: the name of the bytes. */
-cpb_status cpb_state_read(cpb_state_carry *carry, void (*release)(void *object), const char *what,
+cpb_status cpb_state_read(cpb_state_serialize *serialize, void (*release)(void *object), const char *what,
                           const void *bytes, size_t count, const char *name, void *to, cpb_error *error);
 
 /* Magic string and version; reading checks both and the checksum. */
@@ -99,15 +99,15 @@ typedef struct cpb_state_member {
   { CPB_STATE_FINITE, CPB_STATE_ROWS, offsetof(object, name) }
 
 /* Record i: all members in the order of the table. */
-void cpb_state_carry_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
-                            size_t n, size_t i);
+void cpb_state_serialize_record(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                                size_t n, size_t i);
 /* Records 0 .. records-1; stops at a failure. */
-void cpb_state_carry_records(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
-                             size_t n, size_t records);
+void cpb_state_serialize_records(cpb_state *s, void *object, const cpb_state_member *table, size_t members,
+                                 size_t n, size_t records);
 /* A struct whose arrays have one record. */
-static inline void cpb_state_carry_members(cpb_state *s, void *object, const cpb_state_member *table,
-                                           size_t members, size_t n) {
-  cpb_state_carry_record(s, object, table, members, n, 0);
+static inline void cpb_state_serialize_members(cpb_state *s, void *object, const cpb_state_member *table,
+                                               size_t members, size_t n) {
+  cpb_state_serialize_record(s, object, table, members, n, 0);
 }
 
 #define CPB_STATE_TABLE(table) table, sizeof(table) / sizeof *(table)

@@ -1,16 +1,7 @@
-#define _POSIX_C_SOURCE 200809L
 #include "base/tell.h"
-
-#include <time.h>
 
 #include "base/fail.h"
 #include "base/sized.h"
-
-double cpb_seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void cpb_exec_init(cpb_exec *exec, size_t size) {
   cpb_sized_init(exec, size, &(cpb_exec){.threads = 1}, sizeof *exec);

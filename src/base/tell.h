@@ -5,12 +5,10 @@
 #include <stdbool.h>
 
 #include "capball/exec.h"
+#include "base/system.h" /* seconds */
 
 /* task(arg, i) for each i < tasks: by the caller's parallel-for, or here in a plain loop. */
 void cpb_exec_run(const cpb_exec *exec, size_t tasks, void (*task)(void *arg, size_t i), void *arg);
-
-/* Seconds since some time in the past, for durations. */
-double cpb_seconds_now(void);
 
 /* Number of tasks that run at once, >= 1. */
 size_t cpb_exec_threads(const cpb_exec *exec);

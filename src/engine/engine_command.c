@@ -1,18 +1,9 @@
 /* An engine that is a command: write files, run the shell, read files, clean up. */
-#define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "capball/advanced/engine.h"
 #include "capball/file.h"
@@ -21,6 +12,9 @@
 #include "files/file_fail.h"
 #include "files/input.h"
 #include "base/tell.h"
+#include "base/system.h"
+#include "base/system_file.h"
+#include "base/system_process.h"
 #include "engine/engine_ask.h"
 
 enum { PATH_ROOM = 512, LAST_BYTES = 4096 };
@@ -30,90 +24,24 @@ static const char DESK[] = "capball-engine-";
 enum { BASE, QUERIES, IDS, TIMES, SAID, FILES };
 static const char *const file_names[FILES] = {"base.npy", "queries.npy", "ids.npy", "times", "said"};
 
-/* One question, and its working directory; `lock` is released when the process that holds it ends. */
+/* One question, and its working directory. */
 typedef struct desk {
   const cpb_engine_command *of;
   const cpb_engine_question *q;
   const cpb_exec *exec;
   cpb_error *error; /* not NULL: set if one of the functions below returns false */
   double began;
-  int lock;
-  char folder[PATH_ROOM - 32], file[FILES][PATH_ROOM];
+  cpb_work_folder folder;
+  char file[FILES][PATH_ROOM];
 } desk;
 
-static void empty_folder(int folder);
-
-/* Removes a file of any kind, a link, or a directory with its contents. */
-static void remove_entry(int folder, const char *name) {
-  const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  if (unlinkat(folder, name, 0) == 0) return;
-  int inner = openat(folder, name, how);
-  if (inner < 0 && errno == EACCES && fchmodat(folder, name, 0700, 0) == 0) inner = openat(folder, name, how);
-  if (inner >= 0) empty_folder(inner);
-  unlinkat(folder, name, AT_REMOVEDIR);
-}
-
-/* Also closes it. */
-static void empty_folder(int folder) {
-  DIR *all = fdopendir(folder);
-  for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;)
-    if (strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0) remove_entry(folder, one->d_name);
-  if (all != NULL)
-    closedir(all);
-  else
-    close(folder);
-}
-
-/* Including everything that the engine has written there. */
-static void clear_desk(const desk *at) {
-  fchmod(at->lock, 0700);
-  int folder = openat(at->lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) empty_folder(folder);
-  rmdir(at->folder);
-  close(at->lock);
-}
-
-/* False if another process holds it, or it is not ours or not a directory. Where locks are not supported, a new
- * directory is used without one, and nothing is treated as abandoned. */
-static bool lock_desk(desk *at, bool made) {
-  struct stat opened, named;
-  at->lock = open(at->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (at->lock < 0) return false;
-  bool locked = flock(at->lock, LOCK_EX | LOCK_NB) == 0 || (made && errno != EWOULDBLOCK);
-  bool ours = locked && fstat(at->lock, &opened) == 0 && opened.st_uid == geteuid() &&
-              lstat(at->folder, &named) == 0 && opened.st_ino == named.st_ino &&
-              opened.st_dev == named.st_dev;
-  if (!ours) close(at->lock);
-  return ours;
-}
-
-/* Removes the directories of processes that died. */
-static void clear_litter(const char *room) {
-  DIR *all = opendir(room);
-  for (const struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
-    desk at;
-    if (strncmp(one->d_name, DESK, strlen(DESK)) != 0 || strlen(one->d_name) != strlen(DESK) + 6) continue;
-    snprintf(at.folder, sizeof at.folder, "%s/%s%.6s", room, DESK, one->d_name + strlen(DESK));
-    if (lock_desk(&at, false)) clear_desk(&at);
-  }
-  if (all != NULL) closedir(all);
-}
-
-/* Between creation and locking, another process may have removed it as abandoned. */
 static bool open_desk(desk *at) {
-  enum { TRIES = 8 };
-  const char *room = getenv("TMPDIR");
-  if (room == NULL || *room != '/' || strlen(room) > sizeof at->folder - 32) room = "/tmp";
-  clear_litter(room);
-  for (int i = 0; i < TRIES; i++) {
-    snprintf(at->folder, sizeof at->folder, "%s/%sXXXXXX", room, DESK);
-    if (mkdtemp(at->folder) == NULL) break;
-    for (int k = 0; k < FILES; k++)
-      snprintf(at->file[k], sizeof at->file[k], "%s/%s", at->folder, file_names[k]);
-    if (lock_desk(at, true)) return true;
-    rmdir(at->folder);
-  }
-  return cpb_file_fail_errno(at->error, room, "make a directory in it") == CPB_OK;
+  const char *room;
+  if (!cpb_work_folder_open(&at->folder, DESK, &room))
+    return cpb_file_fail_errno(at->error, room, "make a directory in it") == CPB_OK;
+  for (int k = 0; k < FILES; k++)
+    snprintf(at->file[k], sizeof at->file[k], "%s/%s", at->folder.path, file_names[k]);
+  return true;
 }
 
 static bool write_rows(const desk *at, const char *path, cpb_view rows) {
@@ -138,61 +66,50 @@ enum { WORDS = 7, NEEDED = 4 };
 static const char *const words[WORDS] = {"{base}",   "{queries}", "{k}",    "{ids}",
                                          "{metric}", "{seed}",    "{times}"};
 
+typedef struct command_text {
+  cpb_buffer buffer;
+  size_t length;
+} command_text;
+
 /* Values are quoted as one word of the shell. */
 static void fill_in(FILE *to, const char *command, const char *const values[WORDS]) {
   while (*command != 0) {
     size_t at = 0;
     while (at < WORDS && strncmp(command, words[at], strlen(words[at])) != 0) at++;
-    fputc(at < WORDS ? '\'' : *command, to);
-    command += at < WORDS ? strlen(words[at]) : 1;
-    if (at == WORDS) continue;
-    for (const char *c = values[at]; *c != 0; c++) *c == '\'' ? fputs("'\\''", to) : fputc(*c, to);
-    fputc('\'', to);
+    if (at == WORDS)
+      fputc(*command++, to);
+    else
+      cpb_sys_quote(to, values[at]);
+    if (at < WORDS) command += strlen(words[at]);
   }
 }
 
+static size_t append(void *to, const char *bytes, size_t count) {
+  command_text *text = to;
+  if (!cpb_buffer_grow(&text->buffer, text->length + count + 1, text->length, NULL)) return 0;
+  memcpy(text->buffer.bytes + text->length, bytes, count);
+  text->length += count;
+  text->buffer.bytes[text->length] = 0;
+  return count;
+}
+
 static char *command_line(const desk *at) {
-  char k[32], seed[32], *line = NULL;
-  size_t length = 0;
+  command_text text = {.length = 0};
+  char k[32], seed[32];
   snprintf(k, sizeof k, "%zu", at->q->count);
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)at->q->seed);
   const char *const values[WORDS] = {
       at->file[BASE], at->file[QUERIES], k, at->file[IDS], cpb_metric_name(at->q->metric),
       seed,           at->file[TIMES]};
-  FILE *to = open_memstream(&line, &length);
+  FILE *to = cpb_sys_stream_open(append, &text);
   if (to == NULL) return NULL;
   fill_in(to, at->of->command, values);
-  if (fclose(to) != 0) {
-    free(line);
-    return NULL;
-  }
-  return line;
+  if (cpb_sys_stream_close(to, append, &text)) return (char *)text.buffer.bytes;
+  cpb_buffer_free(&text.buffer);
+  return NULL;
 }
 
 /* ---- running it ---- */
-
-/* In its own process group, so that its children can be ended with it. */
-static pid_t start(const char *line, const char *said) {
-  pid_t child = fork();
-  if (child != 0) return child;
-  setpgid(0, 0);
-  int to = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600), from = open("/dev/null", O_RDONLY);
-  if (to < 0 || from < 0) _exit(126);
-  dup2(from, 0);
-  dup2(to, 1);
-  dup2(to, 2);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
-  execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-  _exit(127);
-}
-
-static void put_end_to(pid_t child) {
-  kill(-child, SIGKILL);
-  kill(child, SIGKILL);
-  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-  }
-}
 
 static bool check_time(const desk *at) {
   if (cpb_exec_tell(at->exec, 0, at->error) != CPB_OK) return false;
@@ -202,20 +119,19 @@ static bool check_time(const desk *at) {
              CPB_OK;
 }
 
-static bool wait_for(const desk *at, pid_t child, int *ended) {
-  for (struct timespec nap = {0, 2000000}; waitpid(child, ended, WNOHANG) != child;
-       nap.tv_nsec = nap.tv_nsec < 50000000 ? 2 * nap.tv_nsec : 50000000) {
+static bool wait_for(const desk *at, cpb_process *child, int *code, bool *by_signal) {
+  for (double nap = 0.002; !cpb_process_ended(child, code, by_signal); nap = nap < 0.05 ? 2 * nap : 0.05) {
     if (!check_time(at)) {
-      put_end_to(child);
+      cpb_process_kill(child);
       return false;
     }
-    nanosleep(&nap, NULL);
+    cpb_sys_sleep(nap);
   }
   return true;
 }
 
 /* NULL unless it is a regular file: opening a FIFO would block until it has a writer. */
-static FILE *open_regular(const char *path) { return cpb_is_regular(path) ? fopen(path, "r") : NULL; }
+static FILE *open_regular(const char *path) { return cpb_is_regular(path) ? cpb_sys_fopen(path, "r") : NULL; }
 
 static void last_words(const char *path, char *line, size_t room) {
   char now_read[256];
@@ -231,14 +147,13 @@ static void last_words(const char *path, char *line, size_t room) {
     if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
 }
 
-static bool judge_end(const desk *at, int ended) {
+static bool judge_end(const desk *at, int code, bool by_signal) {
   char said[160];
-  bool exited = WIFEXITED(ended);
-  if (exited && WEXITSTATUS(ended) == 0) return true;
+  if (!by_signal && code == 0) return true;
   last_words(at->file[SAID], said, sizeof said);
-  return cpb_fail_count(at->error, "command", (uint64_t)(exited ? WEXITSTATUS(ended) : WTERMSIG(ended)),
-                        "the engine failed%s%s: its %s must be 0", said[0] != 0 ? " and said \"" : "",
-                        said[0] != 0 ? strcat(said, "\"") : "", exited ? "exit code" : "signal") == CPB_OK;
+  return cpb_fail_count(at->error, "command", (uint64_t)code, "the engine failed%s%s: its %s must be 0",
+                        said[0] != 0 ? " and said \"" : "", said[0] != 0 ? strcat(said, "\"") : "",
+                        by_signal ? "signal" : "exit code") == CPB_OK;
 }
 
 /* ---- its answer ---- */
@@ -298,16 +213,18 @@ static void read_times(const desk *at, cpb_engine_cost *cost) {
 }
 
 static bool run(desk *at, uint64_t *ids, cpb_engine_cost *cost) {
-  int ended = 0;
+  int code = 0;
+  bool by_signal = false;
+  cpb_process child;
   char *line = command_line(at);
   if (line == NULL) return cpb_fail_memory(at->error, "a command") == CPB_OK;
   at->began = cpb_seconds_now();
-  pid_t child = start(line, at->file[SAID]);
+  bool started = cpb_process_start(&child, line, at->file[SAID]);
   free(line);
-  if (child < 0) return cpb_file_fail_errno(at->error, at->of->command, "start it") == CPB_OK;
-  bool waited = wait_for(at, child, &ended);
+  if (!started) return cpb_file_fail_errno(at->error, at->of->command, "start it") == CPB_OK;
+  bool waited = wait_for(at, &child, &code, &by_signal);
   cost->seconds = cpb_seconds_now() - at->began;
-  if (!waited || !judge_end(at, ended) || !read_answers(at, ids)) return false;
+  if (!waited || !judge_end(at, code, by_signal) || !read_answers(at, ids)) return false;
   read_times(at, cost);
   return true;
 }
@@ -319,7 +236,7 @@ static cpb_status ask(void *self, const cpb_engine_question *q, uint64_t *ids, c
   if (!open_desk(&at)) return at.error->status;
   bool done = write_rows(&at, at.file[BASE], q->rows) && write_rows(&at, at.file[QUERIES], q->queries) &&
               run(&at, ids, cost);
-  clear_desk(&at);
+  cpb_work_folder_close(&at.folder);
   return done ? CPB_OK : at.error->status;
 }
 

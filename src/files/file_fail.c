@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/json_text.h"
+#include "base/system.h"
 #include "base/utf8.h"
 
 enum { SENTENCE = 320, PATH_SHOWN = 180 };
@@ -59,7 +60,7 @@ bool cpb_refuse_row(const cpb_file_call *of, uint64_t row, cpb_reason reason, co
 
 cpb_status cpb_file_fail_errno(cpb_error *error, const char *path, const char *verb) {
   char said[128];
-  if (strerror_r(errno, said, sizeof said) != 0) snprintf(said, sizeof said, "error %d", errno);
+  cpb_sys_error_text(errno, said, sizeof said);
   return cpb_file_fail(error, CPB_WHY_SYSTEM, path, "cannot %s: %s", verb, said);
 }
 

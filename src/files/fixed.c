@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/fail.h"
 #include "base/rows.h"
+#include "base/system_file.h"
 #include "files/formats.h"
 
 enum {
@@ -149,7 +149,7 @@ cpb_status cpb_reader_give_back(const cpb_reader *reader, cpb_loan *loan, cpb_er
   bool lent = loan->bytes != 0;
   cpb_error unused;
   if (error == NULL) error = &unused;
-  if (lent) munmap(loan->memory, loan->bytes);
+  if (lent) cpb_sys_unmap(loan->memory, loan->bytes);
   *loan = (cpb_loan){NULL, 0};
   return !lent || cpb_input_check_size(&reader->source, error) ? CPB_OK : error->status;
 }

@@ -11,6 +11,7 @@
 #include "files/formats.h"
 #include "files/reader.h"
 #include "base/blocks.h"
+#include "base/system.h"
 #include "base/tell.h"
 
 /* A block fits in the second-level cache of one core, and is large enough to amortise the two system calls. */
@@ -132,7 +133,7 @@ static cpb_status run_parallel(flow *f, cpb_error *error) {
   size_t threads = cpb_exec_threads(f->exec);
   f->in_size = round_up(cpb_reader_buffer_size(f->reader, f->per_block));
   f->out_size = round_up(f->per_block * f->cols * cpb_dtype_size(f->made));
-  f->buffers = aligned_alloc(4096, threads * (f->in_size + f->out_size));
+  f->buffers = cpb_sys_aligned(4096, threads * (f->in_size + f->out_size));
   f->failures = calloc(threads, sizeof *f->failures);
   atomic_store(&f->failed, SIZE_MAX);
   bool there = f->buffers != NULL && f->failures != NULL;

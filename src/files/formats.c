@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "capball/advanced/flow.h"
 #include "base/fail.h"
 #include "files/file_fail.h"
+#include "base/letters.h"
+#include "base/system_file.h"
 #include "files/formats.h"
 
 static const cpb_format *const formats[] = {
@@ -20,7 +20,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 static bool has_extension(const char *extensions, const char *text, size_t length) {
   for (const char *word = extensions; *word != 0;) {
     size_t size = strcspn(word, " ");
-    if (size == length && strncasecmp(word, text, length) == 0) return true;
+    if (size == length && cpb_same_letters_n(word, text, length)) return true;
     word += size + strspn(word + size, " ");
   }
   return false;
@@ -60,7 +60,7 @@ static const char *find_colon(const char *path, const cpb_format *format) {
   if (format->default_set == NULL) return NULL;
   const char *colon = colon_after_extension(path, format);
   if (colon != NULL) return colon;
-  return access(path, F_OK) == 0 ? NULL : strrchr(path, ':');
+  return cpb_sys_facts(path, &(cpb_file_facts){.size = 0}) ? NULL : strrchr(path, ':');
 }
 
 static cpb_status refuse(const char *path, const char *name, cpb_error *error) {

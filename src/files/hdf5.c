@@ -4,13 +4,13 @@
 #include "files/formats.h"
 
 #include "base/fail.h"
+#include "base/system_file.h"
 #include "files/hdf5_calls.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_SET "train"
 
@@ -81,8 +81,7 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
 /* Bytes that were never written, or could not be, are read as zeros. */
 static bool read_again(const cpb_whole *whole, uint64_t offset, char *to, size_t count, cpb_error *error) {
   for (size_t done = 0; done < count;) {
-    ssize_t n = pread(whole->fd, to + done, count - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
+    int64_t n = cpb_sys_read_at(whole->fd, offset + done, to + done, count - done);
     if (n < 0) return cpb_refuse_errno(&(cpb_file_call){whole->path, error}, "read again");
     if (n == 0) memset(to + done, 0, count - done);
     done += n == 0 ? count - done : (size_t)n;
@@ -442,7 +441,7 @@ static bool hdf5_next(cpb_reader *reader, size_t max_rows, cpb_view *block) {
 
 /* An existing file keeps its other data sets: its bytes are the beginning of the new file. */
 static bool take_kept(cpb_writer *writer, hdf5_state *state) {
-  cpb_input kept = {.of = writer->of, .fd = writer->whole.kept, .size = (uint64_t)writer->whole.seen.st_size};
+  cpb_input kept = {.of = writer->of, .fd = writer->whole.kept, .size = writer->whole.seen.size};
   unsigned char bytes[COPY_BYTES];
   bool is_signed;
   if (!find_signature(&kept, &is_signed, writer->of.error)) return false;

@@ -11,15 +11,16 @@ bool cpb_hdf5_load(const cpb_file_call *of) {
 
 #elif defined CPB_HDF5_LIBRARY
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* RTLD_GLOBAL in the command, so that HDF5's filter plugins find libhdf5. A library must not put its symbols
- * before those of another libhdf5 in the process. */
-#ifndef CPB_HDF5_SCOPE
-#define CPB_HDF5_SCOPE RTLD_LOCAL
+#include "base/system_library.h"
+
+/* In the command HDF5's filter plugins must find libhdf5. A library must not put its symbols before those of another
+ * libhdf5 in the process. */
+#ifndef CPB_HDF5_EVERYWHERE
+#define CPB_HDF5_EVERYWHERE false
 #endif
 
 static _Atomic(cpb_hdf5_calls *) loaded; /* never freed: libhdf5 cannot be unloaded safely */
@@ -34,7 +35,7 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
     size_t offset;
   } entries[] = {CPB_HDF5_NAMES(ENTRY)};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-    void *address = dlsym(library, entries[i].name);
+    void *address = cpb_sys_symbol(library, entries[i].name);
     if (address == NULL) return false;
     memcpy((char *)calls + entries[i].offset, &address, sizeof address);
   }
@@ -43,19 +44,19 @@ static bool fill(cpb_hdf5_calls *calls, void *library) {
 
 bool cpb_hdf5_load(const cpb_file_call *of) {
   if (cpb_h5() != NULL) return true;
-  void *library = dlopen(CPB_HDF5_LIBRARY, RTLD_LAZY | CPB_HDF5_SCOPE);
+  void *library = cpb_sys_load(CPB_HDF5_LIBRARY, CPB_HDF5_EVERYWHERE);
   cpb_hdf5_calls *calls = library == NULL ? NULL : malloc(sizeof *calls);
   if (calls != NULL && fill(calls, library)) {
     cpb_hdf5_calls *none = NULL; /* if several threads load at the same time, the first table is used */
     if (!atomic_compare_exchange_strong(&loaded, &none, calls)) free(calls);
     return true;
   }
-  const char *said = library != NULL && calls == NULL ? "no memory" : dlerror();
+  const char *said = library != NULL && calls == NULL ? "no memory" : cpb_sys_load_error();
   cpb_refuse(of, CPB_WHY_BUILT_WITHOUT,
              "the HDF5 library cannot be loaded (%.160s); install it, on Debian and Ubuntu as libhdf5-dev",
              said == NULL ? CPB_HDF5_LIBRARY : said);
   free(calls);
-  if (library != NULL) dlclose(library);
+  if (library != NULL) cpb_sys_unload(library);
   return false;
 }
 

@@ -1,16 +1,9 @@
-#define _POSIX_C_SOURCE 200809L
-#define _DEFAULT_SOURCE /* MAP_POPULATE */
 #include "files/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #ifdef CPB_HAVE_ZLIB
 #include <zlib.h>
@@ -20,16 +13,12 @@
 #endif
 
 #include "base/fail.h"
+#include "base/letters.h"
+#include "base/system.h"
+#include "base/system_file.h"
 
-/* PIECE: the largest piece per system call; Linux limits a read to about 2 GiB anyway. */
+/* PIECE: the most that is unpacked at once. */
 enum { PACKED_BYTES = 1 << 16, PIECE = 1 << 30 };
-
-static ssize_t read_piece(int fd, void *bytes, size_t count) {
-  ssize_t n;
-  do n = read(fd, bytes, count < PIECE ? count : PIECE);
-  while (n < 0 && errno == EINTR);
-  return n;
-}
 
 /* ---- decompression while reading ---- */
 
@@ -120,7 +109,7 @@ static const codec *codec_of(const char *path, size_t *stem) {
   for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++) {
     size_t ending = strlen(codecs[i].extension);
     *stem = length - ending;
-    if (length > ending && strcasecmp(path + *stem, codecs[i].extension) == 0) return &codecs[i];
+    if (length > ending && cpb_same_letters(path + *stem, codecs[i].extension)) return &codecs[i];
   }
   *stem = length;
   return NULL;
@@ -133,8 +122,8 @@ size_t cpb_unpacked_length(const char *path) {
 }
 
 bool cpb_is_regular(const char *path) {
-  struct stat facts;
-  return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+  cpb_file_facts facts;
+  return cpb_sys_facts(path, &facts) && facts.kind == CPB_FILE_REGULAR;
 }
 
 /* EFORMAT if the library for it was not built in. */
@@ -155,7 +144,7 @@ static bool unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, s
   *got = 0;
   while (*got == 0 && count != 0) {
     if (unpack->begin == unpack->end) {
-      ssize_t n = read_piece(fd, unpack->packed, PACKED_BYTES);
+      int64_t n = cpb_sys_read(fd, unpack->packed, PACKED_BYTES);
       if (n < 0) return cpb_refuse_errno(unpack->of, "read");
       unpack->begin = 0;
       unpack->end = (size_t)n;
@@ -171,7 +160,7 @@ static bool unpack_read(cpb_unpack *unpack, int fd, void *bytes, size_t count, s
 bool cpb_buffer_reserve(cpb_buffer *buffer, size_t size, size_t keep, cpb_error *error) {
   if (size <= buffer->size) return true;
   size_t rounded = size > SIZE_MAX / 2 ? 0 : (size + 63) / 64 * 64;
-  unsigned char *bytes = rounded == 0 ? NULL : aligned_alloc(64, rounded);
+  unsigned char *bytes = rounded == 0 ? NULL : cpb_sys_aligned(64, rounded);
   if (bytes == NULL) return cpb_fail_memory(error, "%zu bytes", size) == CPB_OK;
   if (keep != 0) memcpy(bytes, buffer->bytes, keep);
   free(buffer->bytes);
@@ -194,32 +183,29 @@ size_t cpb_size_muladd(size_t a, size_t b, size_t c) {
   return a * b + c;
 }
 
-#ifndef MAP_POPULATE
-#define MAP_POPULATE 0
-#endif
-
 static bool examine(cpb_input *source) {
-  struct stat status;
-  if (fstat(source->fd, &status) != 0) return cpb_refuse_errno(&source->of, "look at");
-  if (S_ISDIR(status.st_mode)) {
+  cpb_file_facts facts;
+  if (!cpb_sys_facts_of(source->fd, &facts)) return cpb_refuse_errno(&source->of, "look at");
+  if (facts.kind == CPB_FILE_FOLDER) {
     errno = EISDIR;
     return cpb_refuse_errno(&source->of, "read");
   }
   size_t stem;
-  const codec *packed = S_ISREG(status.st_mode) ? codec_of(source->of.path, &stem) : NULL;
-  source->stream = !S_ISREG(status.st_mode) || packed != NULL;
-  source->size = source->stream ? UINT64_MAX : (uint64_t)status.st_size;
+  bool regular = facts.kind == CPB_FILE_REGULAR;
+  const codec *packed = regular ? codec_of(source->of.path, &stem) : NULL;
+  source->stream = !regular || packed != NULL;
+  source->size = source->stream ? UINT64_MAX : facts.size;
   return packed == NULL || unpack_new(packed, source);
 }
 
 bool cpb_input_open(cpb_input *source, const char *path, cpb_error *error) {
   bool standard_input = strcmp(path, "-") == 0;
   *source = (cpb_input){.of = {standard_input ? "standard input" : path, error},
-                        .fd = STDIN_FILENO,
+                        .fd = CPB_STDIN,
                         .stream = true,
                         .size = UINT64_MAX};
   if (standard_input) return true;
-  source->fd = open(path, O_RDONLY | O_CLOEXEC);
+  source->fd = cpb_sys_open(path, CPB_OPEN_READ, 0);
   source->owned = source->fd >= 0;
   if (!source->owned) return cpb_refuse_errno(&source->of, "open");
   if (examine(source)) return true;
@@ -228,7 +214,7 @@ bool cpb_input_open(cpb_input *source, const char *path, cpb_error *error) {
 }
 
 void cpb_input_close(cpb_input *source) {
-  if (source->owned) close(source->fd);
+  if (source->owned) cpb_sys_close(source->fd);
   if (source->unpack != NULL && source->unpack->opened) source->unpack->codec->close(source->unpack);
   free(source->unpack);
   source->owned = false;
@@ -244,9 +230,9 @@ static bool check_end(const cpb_input *source, uint64_t end, cpb_error *error) {
 }
 
 bool cpb_input_check_size(const cpb_input *source, cpb_error *error) {
-  struct stat now;
+  cpb_file_facts now;
   if (source->stream) return true;
-  if (fstat(source->fd, &now) == 0) return check_end(source, (uint64_t)now.st_size, error);
+  if (cpb_sys_facts_of(source->fd, &now)) return check_end(source, now.size, error);
   return cpb_refuse_errno(&(cpb_file_call){source->of.path, error}, "look at");
 }
 
@@ -254,10 +240,10 @@ bool cpb_input_read_some(cpb_input *source, void *bytes, size_t count, size_t *g
   *got = 0;
   if (count == 0) return true;
   if (source->unpack != NULL) return unpack_read(source->unpack, source->fd, bytes, count, got);
-  ssize_t n = read_piece(source->fd, bytes, count);
+  int64_t n = cpb_sys_read(source->fd, bytes, count);
   if (n < 0) return cpb_refuse_errno(&source->of, "read");
   *got = (size_t)n;
-  off_t end = n > 0 || source->stream ? -1 : lseek(source->fd, 0, SEEK_CUR);
+  int64_t end = n > 0 || source->stream ? -1 : cpb_sys_position(source->fd);
   return end < 0 || check_end(source, (uint64_t)end, source->of.error);
 }
 
@@ -295,9 +281,7 @@ bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, si
   const cpb_file_call of = {source->of.path, error};
   for (size_t done = 0; done < count;) {
     size_t left = count - done;
-    ssize_t n =
-        pread(source->fd, (unsigned char *)bytes + done, left < PIECE ? left : PIECE, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
+    int64_t n = cpb_sys_read_at(source->fd, offset + done, (unsigned char *)bytes + done, left);
     if (n < 0) return cpb_refuse_errno(&of, "read");
     if (n == 0) return refuse_end(&of, offset + done, left);
     done += (size_t)n;
@@ -308,13 +292,13 @@ bool cpb_input_read_at(const cpb_input *source, uint64_t offset, void *bytes, si
 bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void **memory, size_t *size,
                    const unsigned char **bytes, cpb_error *error) {
   const cpb_file_call of = {source->of.path, error};
-  struct stat now;
-  if (fstat(source->fd, &now) != 0) return cpb_refuse_errno(&of, "look at");
-  if ((uint64_t)now.st_size < offset + count) return refuse_end(&of, (uint64_t)now.st_size, count);
-  size_t before = (size_t)(offset % (uint64_t)sysconf(_SC_PAGESIZE));
+  cpb_file_facts now;
+  if (!cpb_sys_facts_of(source->fd, &now)) return cpb_refuse_errno(&of, "look at");
+  if (now.size < offset + count) return refuse_end(&of, now.size, count);
+  size_t before = (size_t)(offset % cpb_sys_map_unit());
   *size = before + count;
-  *memory = mmap(NULL, *size, PROT_READ, MAP_SHARED | MAP_POPULATE, source->fd, (off_t)(offset - before));
-  if (*memory == MAP_FAILED) return cpb_refuse_errno(&of, "map");
+  *memory = cpb_sys_map(source->fd, offset - before, *size, true);
+  if (*memory == NULL) return cpb_refuse_errno(&of, "map");
   *bytes = (const unsigned char *)*memory + before;
   return true;
 }
@@ -322,7 +306,7 @@ bool cpb_input_map(const cpb_input *source, uint64_t offset, size_t count, void 
 bool cpb_input_rewind(cpb_input *source) {
   if (cpb_input_passes_once(source))
     return cpb_refuse(&source->of, CPB_WHY_PIPE_TWICE, "a pipe can be read only once");
-  if (lseek(source->fd, 0, SEEK_SET) != 0) return cpb_refuse_errno(&source->of, "rewind");
+  if (!cpb_sys_rewind(source->fd)) return cpb_refuse_errno(&source->of, "rewind");
   if (source->unpack == NULL) return true;
   source->unpack->begin = source->unpack->end = 0;
   source->unpack->inside = false;

@@ -10,6 +10,7 @@
 #include "base/rows.h"
 #include "base/sized.h"
 #include "files/formats.h"
+#include "base/system.h"
 #include "files/reader.h"
 
 static bool picks(const cpb_reader *reader) {
@@ -308,7 +309,7 @@ static cpb_status get_rows(const cpb_store *store, const uint64_t *ids, size_t c
   const cpb_reader *reader = store->self;
   size_t bytes = reader->cols * cpb_dtype_size(reader->dtype);
   size_t room = (cpb_reader_buffer_size(reader, 1) + 63) / 64 * 64;
-  void *buffer = aligned_alloc(64, room);
+  void *buffer = cpb_sys_aligned(64, room);
   if (buffer == NULL) return cpb_fail_memory(error, "a row of %zu columns", reader->cols);
   cpb_status status = CPB_OK;
   for (size_t i = 0; i < count && status == CPB_OK; i++) {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "capball/advanced/flow.h"
 #include "base/column_names.h"
@@ -15,6 +14,7 @@
 #include "base/rows.h"
 #include "files/formats.h"
 #include "files/number.h"
+#include "base/letters.h"
 #include "base/utf8.h"
 
 /* ---- fields ---- */
@@ -76,7 +76,7 @@ static bool find_word(field f, double *value) {
                {"<na>", NAN}, {"nan", NAN}, {"-nan", NAN}, {"true", 1},   {"false", 0}};
   f = trim(f);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strlen(words[i].word) == f.length && strncasecmp(words[i].word, f.text, f.length) == 0) {
+    if (strlen(words[i].word) == f.length && cpb_same_letters_n(words[i].word, f.text, f.length)) {
       *value = words[i].value;
       return true;
     }

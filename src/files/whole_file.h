@@ -1,26 +1,26 @@
 /* Atomic output: bytes are written to a temporary file, which replaces the target by rename. Targets that are not
  * regular files (standard output, a pipe, a device) are written directly.
  *
- * If the system supports unnamed files (O_TMPFILE), the temporary file has no name before commit, and nothing remains
+ * If the system supports unnamed files, the temporary file has no name before commit, and nothing remains
  * however the process ends. Elsewhere, and between link and rename, it is named ".NAME.capball-unfinished-N" and
  * locked; one that is not locked is abandoned, and the next writer of NAME removes it. */
 #ifndef CPB_FILES_WHOLE_FILE_H
 #define CPB_FILES_WHOLE_FILE_H
 
 #include <stdbool.h>
-#include <sys/stat.h>
 
 #include "capball/status.h"
+#include "base/system_file.h"
 
 typedef struct cpb_whole {
   const char *path; /* for messages; borrowed */
   int fd;
-  bool stream;      /* no temporary file, no offsets */
-  char *target;     /* the final path, symbolic links followed */
-  char *temporary;  /* its name; NULL if it has none, for a stream, and after commit */
-  bool adds;        /* to the existing file, which must be the same at commit */
-  int kept;         /* the existing file, locked; < 0: none */
-  struct stat seen; /* of kept, when it was opened */
+  bool stream;         /* no temporary file, no offsets */
+  char *target;        /* the final path, symbolic links followed */
+  char *temporary;     /* its name; NULL if it has none, for a stream, and after commit */
+  bool adds;           /* to the existing file, which must be the same at commit */
+  int kept;            /* the existing file, locked; < 0: none */
+  cpb_file_facts seen; /* of kept, when it was opened */
 } cpb_whole;
 
 /* Sets path and stream without opening anything: to open a pipe waits until a program reads from it. */
@@ -49,7 +49,7 @@ cpb_status cpb_whole_place(cpb_whole *whole, cpb_error *error);
 cpb_status cpb_whole_commit(cpb_whole *whole, cpb_error *error);
 
 /* Allows one writer at a time to change the names in the directory of a target; the lock ends with the process and
- * leaves nothing. Returns a descriptor, to be closed; < 0 if the system has no such lock, or it is held by another process
+ * leaves nothing. Returns a handle for cpb_sys_unlock_names; < 0 if the system has no such lock, or it is held by another process
  * for half a minute: a seal next to other rows does not match them in any case. */
 int cpb_whole_lock(const char *target);
 

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capball/advanced/flow.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/sized.h"
+#include "base/system_file.h"
 #include "files/formats.h"
 
 /* ---- seals ---- */
@@ -38,7 +38,7 @@ static char *name_seal(const char *target, const char *set, cpb_error *error) {
 static cpb_status find_beside(const char *file, char **name, cpb_error *error) {
   errno = 0;
   *name = NULL;
-  char *real = cpb_is_regular(file) ? realpath(file, NULL) : NULL;
+  char *real = cpb_is_regular(file) ? cpb_sys_resolve(file) : NULL;
   if (real == NULL) return errno == ENOMEM ? cpb_fail_memory(error, "a name") : CPB_OK;
   *name = name_seal(real, NULL, error);
   free(real);
@@ -69,7 +69,7 @@ static cpb_status store_beside(const char *file, const char *text, cpb_error *er
   if (status != CPB_OK || name == NULL) return status;
   int lock = cpb_whole_lock(name);
   status = cpb_write_whole(name, text, strlen(text), error);
-  if (lock >= 0) close(lock);
+  cpb_sys_unlock_names(lock);
   free(name);
   return status;
 }
@@ -364,11 +364,11 @@ static bool exchange(cpb_writer *writer, const char *old_seal, cpb_whole *seal) 
   cpb_error *error = writer->of.error;
   int lock = cpb_whole_lock(writer->whole.target);
   bool sealed = seal->target != NULL;
-  bool removed = unlink(old_seal) == 0 || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
+  bool removed = cpb_sys_remove(old_seal) || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
                  cpb_refuse_errno(&(cpb_file_call){old_seal, error}, "remove");
   bool done = removed && (sealed ? cpb_whole_name : cpb_whole_place)(&writer->whole, error) == CPB_OK &&
               (!sealed || cpb_whole_place(seal, error) == CPB_OK);
-  if (lock >= 0) close(lock);
+  cpb_sys_unlock_names(lock);
   return done;
 }
 

@@ -3,37 +3,24 @@
  * Those found are collected: while found() runs, no tile is multiplied, and restarting takes as long as comparing many rows.
  *
  * A process must request the tile registers from the system; the result of the first request is cached. */
-#define _GNU_SOURCE
 #include <cpuid.h>
 #include <immintrin.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
+#include "base/system.h"
 #include "loops/table.h"
 
 bool cpb_has_amx(void);
 void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
 void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
 
-static bool system_gives_tiles(void) {
-#if defined(__linux__) && defined(SYS_arch_prctl)
-  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
-#else
-  return false;
-#endif
-}
-
 static bool ask_for_tiles(void) {
   enum { FEATURES = 7, TILE = 1 << 24, INT8 = 1 << 25 };
   unsigned a, b, c, d;
   if (!__get_cpuid_count(FEATURES, 0, &a, &b, &c, &d)) return false;
-  return (d & TILE) != 0 && (d & INT8) != 0 && system_gives_tiles();
+  return (d & TILE) != 0 && (d & INT8) != 0 && cpb_sys_gives_tiles();
 }
 
 bool cpb_has_amx(void) {

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "search/index_codes.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
@@ -44,25 +44,12 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
  * too long for a call that adds a few rows: memory of less than MUCH has none. */
 enum { PAGE = 2 << 20, MUCH = 8 << 20, SHARING = 512 /* blocks that share memory, at most */ };
 
-static void *map_pages(size_t bytes) {
-  size_t padded = bytes + PAGE;
-  char *memory = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return NULL;
-  size_t before = (size_t)(-(uintptr_t)memory % PAGE);
-  if (before > 0) munmap(memory, before);
-  munmap(memory + before + bytes, PAGE - before);
-#ifdef MADV_HUGEPAGE
-  if (bytes >= MUCH) (void)madvise(memory + before, bytes, MADV_HUGEPAGE);
-#endif
-  return memory + before;
-}
-
 /* Zeroed memory for blocks [0, count): their codes, of rows of so many columns, then their rows. */
 static bool make_blocks(const cpb_index *index, size_t columns, cpb_index_block *blocks, size_t count) {
   size_t row_bytes = cpb_block_row_bytes(index), code_bytes = index->bytes ? code_bytes_of(columns) : 0;
   size_t bytes = count * (row_bytes + code_bytes),
          mapped = bytes >= PAGE ? (bytes + PAGE - 1) / PAGE * PAGE : 0;
-  char *memory = mapped > 0 ? map_pages(mapped) : cpb_zero_lines(bytes, 1);
+  char *memory = mapped > 0 ? cpb_sys_pages(mapped, mapped >= MUCH) : cpb_zero_lines(bytes, 1);
   if (memory == NULL) return false;
   for (size_t i = 0; i < count; i++) {
     blocks[i] = (cpb_index_block){.count = 0};
@@ -87,7 +74,7 @@ bool cpb_block_new_codes(const cpb_index *index, cpb_index_block *block) {
 
 void cpb_block_free(cpb_index_block *block) {
   if (block->memory_bytes > 0)
-    munmap(block->memory, block->memory_bytes);
+    cpb_sys_pages_free(block->memory, block->memory_bytes);
   else
     free(block->memory);
   block->memory = NULL;

@@ -2,20 +2,16 @@
 #include "search/index_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "search/index_blocks.h"
 #include "search/index_snapshot.h"
 #include "files/file_fail.h"
+#include "base/system_file.h"
+#include "base/system_thread.h"
 #include "base/tell.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK };
@@ -23,32 +19,31 @@ enum { BLOCK = CPB_INDEX_BLOCK };
 /* Unlocks explicitly: children of a fork may have the file open, too. */
 static void close_file(cpb_index_file *file) {
   if (file == NULL) return;
-  if (file->map != NULL) munmap(file->map, file->mapped);
-  if (file->fd >= 0 && file->writable && file->process == getpid()) (void)flock(file->fd, LOCK_UN);
-  if (file->fd >= 0) close(file->fd);
+  if (file->map != NULL) cpb_sys_unmap(file->map, file->mapped);
+  if (file->fd >= 0 && file->writable && file->process == cpb_sys_process()) cpb_sys_unlock(file->fd);
+  if (file->fd >= 0) cpb_sys_close(file->fd);
   free(file->path);
   free(file);
 }
 
 static bool has_name(const cpb_index_file *file, const char *path) {
-  struct stat own, named;
-  return fstat(file->fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-         own.st_dev == named.st_dev;
+  cpb_file_facts own, named;
+  return cpb_sys_facts_of(file->fd, &own) && cpb_sys_facts(path, &named) && cpb_sys_same_file(&own, &named);
 }
 
 /* ---- following ---- */
 
-static bool is_replaced(const cpb_index_file *file, const struct stat *named) {
-  return named->st_ino != file->inode || named->st_dev != file->device;
+static bool is_replaced(const cpb_index_file *file, const cpb_file_facts *named) {
+  return !cpb_sys_same_file(&file->facts, named);
 }
 
 /* A writer writes the head of a record last, when the file has its size: a file that is longer than its log is looked at. A file
  * without a name is news, too, which `refresh` reports. */
 static bool has_news(const cpb_index_file *file) {
-  struct stat named;
+  cpb_file_facts named;
   if (file->writable) return false;
-  if (stat(file->path, &named) != 0 || is_replaced(file, &named)) return true;
-  return (uint64_t)named.st_size > file->end && cpb_log_may_go_on(file);
+  if (!cpb_sys_facts(file->path, &named) || is_replaced(file, &named)) return true;
+  return named.size > file->end && cpb_log_may_go_on(file);
 }
 
 /* Searches refer to options that an exchange leaves as they are. */
@@ -80,10 +75,11 @@ static cpb_status replay_more(cpb_index *index, uint64_t size, cpb_error *error)
 }
 
 static cpb_status refresh(cpb_index *index, cpb_index **fresh, cpb_error *error) {
-  struct stat named;
-  if (stat(index->file->path, &named) != 0) return cpb_file_fail_errno(error, index->file->path, "follow");
+  cpb_file_facts named;
+  if (!cpb_sys_facts(index->file->path, &named))
+    return cpb_file_fail_errno(error, index->file->path, "follow");
   return is_replaced(index->file, &named) ? open_again(index, fresh, error)
-                                          : replay_more(index, (uint64_t)named.st_size, error);
+                                          : replay_more(index, named.size, error);
 }
 
 /* ---- writing ---- */
@@ -101,7 +97,7 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path, "the index was opened read-only");
   if (file->broken)
     return cpb_file_fail(error, CPB_WHY_WRITER_BROKEN, file->path, "an earlier write failed: open it again");
-  if (file->process != getpid())
+  if (file->process != cpb_sys_process())
     return cpb_file_fail(error, CPB_WHY_CALL_ORDER, file->path,
                          "only the process that opened the index for writing can change it");
   if (has_name(file, file->path)) return CPB_OK;
@@ -221,7 +217,7 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
 static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l, char *map) {
   for (size_t segment = 0; index->bytes && segment < cpb_index_layout_segments(l); segment++) {
     uint64_t rows = cpb_index_layout_rows(index, l, segment * CPB_SEGMENT);
-    (void)madvise(map + rows, cpb_index_layout_part(index, l, segment).end - rows, MADV_RANDOM);
+    cpb_sys_expect_anywhere(map + rows, cpb_index_layout_part(index, l, segment).end - rows);
   }
 }
 
@@ -232,13 +228,10 @@ static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, 
                                                 describe_file,  read_mapped,    close_file};
 
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
-  struct stat seen;
-  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-  file->device = seen.st_dev;
-  file->inode = seen.st_ino;
+  if (!cpb_sys_facts_of(file->fd, &file->facts)) return cpb_file_fail_errno(error, file->path, "read");
   file->mapped = file->end = l->log_at;
-  void *map = mmap(NULL, file->mapped, PROT_READ, MAP_SHARED, file->fd, 0);
-  if (map == MAP_FAILED) return cpb_file_fail_errno(error, file->path, "map");
+  void *map = cpb_sys_map(file->fd, 0, file->mapped, false);
+  if (map == NULL) return cpb_file_fail_errno(error, file->path, "map");
   file->map = map;
   return CPB_OK;
 }
@@ -246,9 +239,9 @@ static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, 
 /* An empty index as the file's head describes it, which agrees with the size of the file. */
 static cpb_status read_head(const cpb_index_file *file, cpb_index **made, cpb_index_layout *l, uint64_t *size,
                             cpb_error *error) {
-  struct stat seen;
-  if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-  *size = (uint64_t)seen.st_size;
+  cpb_file_facts seen;
+  if (!cpb_sys_facts_of(file->fd, &seen)) return cpb_file_fail_errno(error, file->path, "read");
+  *size = seen.size;
   cpb_status status = cpb_head_read(file->fd, file->path, *size, made, l, error);
   if (status != CPB_OK || cpb_index_layout_fits(*made, l, *size)) return status;
   return cpb_file_fail(error, CPB_WHY_FILE_SIZE, file->path, "its size does not agree with its header");
@@ -270,38 +263,15 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   return cause == CPB_OK ? status : cause;
 }
 
-/* Which process holds the lock on the file, as Linux tells: " by process 123 (python)", or "". */
-static const char *holder_of(int fd, char *text, size_t room) {
-  char line[256], name[64] = "";
-  struct stat seen;
-  long holder = 0;
-  *text = 0;
-  FILE *locks = fstat(fd, &seen) == 0 ? fopen("/proc/locks", "re") : NULL;
-  while (locks != NULL && fgets(line, sizeof line, locks) != NULL) {
-    long process;
-    unsigned long long inode;
-    if (sscanf(line, "%*s FLOCK %*s WRITE %ld %*x:%*x:%llu", &process, &inode) == 2 && inode == seen.st_ino)
-      holder = holder == 0 ? process : -1; /* files of two systems may have one number */
-  }
-  if (locks != NULL) fclose(locks);
-  if (holder <= 0) return text;
-  snprintf(line, sizeof line, "/proc/%ld/comm", holder);
-  FILE *comm = fopen(line, "re");
-  if (comm != NULL && fgets(name, sizeof name, comm) != NULL) name[strcspn(name, "\n")] = 0;
-  if (comm != NULL) fclose(comm);
-  snprintf(text, room, *name != 0 ? ", by process %ld (%s)" : ", by process %ld", holder, name);
-  return text;
-}
-
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
   char holder[128];
-  if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
+  if (!cpb_sys_lock(file->fd, false))
     return errno == EWOULDBLOCK
                ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing%s",
-                               holder_of(file->fd, holder, sizeof holder))
+                               cpb_sys_lock_holder(file->fd, holder, sizeof holder))
                : cpb_file_fail_errno(error, file->path, "lock");
-  char *path = realpath(file->path, NULL);
+  char *path = cpb_sys_resolve(file->path);
   if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
   if (!has_name(file, path)) {
     free(path);
@@ -321,7 +291,7 @@ static cpb_index_file *new_file(const char *path, bool writable, int fd) {
     free(own);
     return NULL;
   }
-  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = getpid()};
+  *file = (cpb_index_file){.path = own, .fd = fd, .writable = writable, .process = cpb_sys_process()};
   return file;
 }
 
@@ -330,7 +300,7 @@ static cpb_status open_from(cpb_index_file *file, cpb_index **index, cpb_error *
   cpb_index *made = NULL;
   cpb_status status = load(file, &made, error);
   if (status == CPB_OK) status = cpb_log_trailing_bytes(made, file, &made->dropped, error);
-  if (status == CPB_OK && file->writable && ftruncate(file->fd, (off_t)file->end) != 0)
+  if (status == CPB_OK && file->writable && !cpb_sys_resize(file->fd, file->end))
     status = cpb_file_fail_errno(error, file->path, "write");
   if (status != CPB_OK) {
     cpb_index_free(made);
@@ -350,7 +320,7 @@ cpb_status cpb_index_open(const char *path, bool writable, cpb_index **index, cp
   if (status != CPB_OK) return status;
   cpb_index_file *file = new_file(path, writable, -1);
   if (file == NULL) return cpb_fail_memory(error, "an index");
-  file->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK); /* not waiting for a pipe */
+  file->fd = cpb_sys_open(path, CPB_OPEN_AT_ONCE | (writable ? CPB_OPEN_CHANGE : CPB_OPEN_READ), 0);
   if (file->fd < 0)
     status = cpb_file_fail_errno(error, path, "open");
   else if (writable)
@@ -405,13 +375,13 @@ static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *e
   index->file->broken = true;
   cpb_index_file *file = new_file(index->file->path, true, fd);
   if (file != NULL) return open_from(file, fresh, error);
-  close(fd);
+  cpb_sys_close(fd);
   return cpb_fail_memory(error, "an index");
 }
 
 static cpb_status sync_file(const cpb_index *index, cpb_error *error) {
   cpb_status status = index->file->writable ? check_writable(index, error) : CPB_OK;
-  if (status != CPB_OK || fdatasync(index->file->fd) == 0) return status;
+  if (status != CPB_OK || cpb_sys_sync_data(index->file->fd)) return status;
   index->file->broken = true; /* another attempt could succeed without having written anything */
   return cpb_file_fail_errno(error, index->file->path, "write");
 }
@@ -427,11 +397,11 @@ static cpb_status save(const cpb_index *index, const char *path, cpb_error *erro
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
-  pthread_mutex_lock(&index->shared->change_lock); /* compaction takes the file away */
+  cpb_mutex_lock(&index->shared->change_lock); /* compaction takes the file away */
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (status == CPB_OK) status = save(index, path, error);
   cpb_index_unlock(index);
-  pthread_mutex_unlock(&index->shared->change_lock);
+  cpb_mutex_unlock(&index->shared->change_lock);
   return status;
 }

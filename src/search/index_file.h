@@ -3,19 +3,18 @@
 #define CPB_SEARCH_INDEX_FILE_H
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
+#include "base/system_file.h"
 #include "search/index_object.h"
 
 struct cpb_index_file {
   char *path;
   int fd;
   bool writable;
-  atomic_bool broken; /* a failed write could not be undone, or what was written may not be on disk */
-  dev_t device;       /* with inode: the file that is open */
-  ino_t inode;
-  pid_t process; /* that opened it: a child would share its lock but not the end of its log */
-  void *map;     /* of the snapshot */
+  atomic_bool broken;   /* a failed write could not be undone, or what was written may not be on disk */
+  int64_t process;      /* that opened it: a child would share its lock but not the end of its log */
+  cpb_file_facts facts; /* of the file that is open */
+  void *map;            /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */
 };

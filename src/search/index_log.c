@@ -3,14 +3,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/state_bytes.h"
 #include "search/index_file.h"
 #include "search/index_snapshot.h"
+#include "base/system_file.h"
 #include "files/file_fail.h"
 
 enum { AT_ONCE = CPB_INDEX_BLOCK /* rows that share a checksum */ };
@@ -36,8 +35,7 @@ static uint64_t head_checksum(const record *r) { return cpb_checksum(r, offsetof
 
 static bool write_at(int fd, uint64_t offset, const void *bytes, size_t count) {
   for (size_t done = 0; done < count;) {
-    ssize_t n = pwrite(fd, (const char *)bytes + done, count - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
+    int64_t n = cpb_sys_write_at(fd, offset + done, (const char *)bytes + done, count - done);
     if (n <= 0) return false;
     done += (size_t)n;
   }
@@ -107,7 +105,7 @@ static bool write_record(cpb_index_file *file, const cpb_index_change *change) {
   if (change->kind != CPB_CHANGE_REMOVE && !write_rows(file, &at, change->rows, &checksum)) return false;
   at = padded(at);
   r.checksum = checksum;
-  if (ftruncate(file->fd, (off_t)at) != 0 || !write_at(file->fd, file->end, &r, sizeof r)) return false;
+  if (!cpb_sys_resize(file->fd, at) || !write_at(file->fd, file->end, &r, sizeof r)) return false;
   file->end = at;
   file->sequence++;
   return true;
@@ -117,7 +115,7 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
   cpb_index_file *file = index->file;
   if (change->count == 0 || write_record(file, change)) return CPB_OK;
   cpb_status status = cpb_file_fail_errno(error, file->path, "write");
-  if (ftruncate(file->fd, (off_t)file->end) != 0) file->broken = true;
+  if (!cpb_sys_resize(file->fd, file->end)) file->broken = true;
   return status;
 }
 
@@ -256,10 +254,10 @@ static cpb_status pass_records(const cpb_index *index, cpb_index_file *file, uin
   do {
     record r;
     char *payload = NULL;
-    struct stat seen;
+    cpb_file_facts seen;
     before = *size;
-    if (fstat(file->fd, &seen) != 0) return cpb_file_fail_errno(error, file->path, "read");
-    *size = (uint64_t)seen.st_size;
+    if (!cpb_sys_facts_of(file->fd, &seen)) return cpb_file_fail_errno(error, file->path, "read");
+    *size = seen.size;
     do {
       status = next_record(index, file, *size, &r, &payload, error);
       free(payload);

@@ -14,6 +14,7 @@
 #include "search/index_codes.h"
 #include "search/index_scratch.h"
 #include "base/blocks.h"
+#include "base/system_thread.h"
 #include "base/tell.h"
 
 enum {
@@ -36,18 +37,18 @@ void cpb_index_options_init(cpb_index_options *options, size_t size) {
 /* ---- the object ---- */
 
 void cpb_index_lock_shared(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->writer_gate);
-  pthread_rwlock_rdlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->writer_gate);
+  cpb_mutex_lock(&index->shared->writer_gate);
+  cpb_shared_lock_share(&index->shared->lock);
+  cpb_mutex_unlock(&index->shared->writer_gate);
 }
 
 void cpb_index_lock_alone(const cpb_index *index) {
-  pthread_mutex_lock(&index->shared->writer_gate);
-  pthread_rwlock_wrlock(&index->shared->lock);
-  pthread_mutex_unlock(&index->shared->writer_gate);
+  cpb_mutex_lock(&index->shared->writer_gate);
+  cpb_shared_lock_take(&index->shared->lock);
+  cpb_mutex_unlock(&index->shared->writer_gate);
 }
 
-void cpb_index_unlock(const cpb_index *index) { pthread_rwlock_unlock(&index->shared->lock); }
+void cpb_index_unlock(const cpb_index *index) { cpb_shared_lock_release(&index->shared->lock); }
 
 cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error) {
   return index->closed ? cpb_fail(error, CPB_WHY_CALL_ORDER, "index", "the index is closed") : CPB_OK;
@@ -70,16 +71,16 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
 static bool make_shared(cpb_index *index) {
   cpb_index_shared *shared = calloc(1, sizeof *shared);
   if (shared == NULL) return false;
-  bool writer_gate = pthread_mutex_init(&shared->writer_gate, NULL) == 0;
-  bool scratch = writer_gate && pthread_mutex_init(&shared->scratch_lock, NULL) == 0;
-  bool changes = scratch && pthread_mutex_init(&shared->change_lock, NULL) == 0;
-  if (changes && pthread_rwlock_init(&shared->lock, NULL) == 0) {
+  bool writer_gate = cpb_mutex_init(&shared->writer_gate);
+  bool scratch = writer_gate && cpb_mutex_init(&shared->scratch_lock);
+  bool changes = scratch && cpb_mutex_init(&shared->change_lock);
+  if (changes && cpb_shared_lock_init(&shared->lock)) {
     index->shared = shared;
     return true;
   }
-  if (changes) pthread_mutex_destroy(&shared->change_lock);
-  if (scratch) pthread_mutex_destroy(&shared->scratch_lock);
-  if (writer_gate) pthread_mutex_destroy(&shared->writer_gate);
+  if (changes) cpb_mutex_free(&shared->change_lock);
+  if (scratch) cpb_mutex_free(&shared->scratch_lock);
+  if (writer_gate) cpb_mutex_free(&shared->writer_gate);
   free(shared);
   return false;
 }
@@ -87,10 +88,10 @@ static bool make_shared(cpb_index *index) {
 static void free_shared(cpb_index *index) {
   if (index->shared == NULL) return;
   cpb_scratch_free_all(index);
-  pthread_rwlock_destroy(&index->shared->lock);
-  pthread_mutex_destroy(&index->shared->change_lock);
-  pthread_mutex_destroy(&index->shared->scratch_lock);
-  pthread_mutex_destroy(&index->shared->writer_gate);
+  cpb_shared_lock_free(&index->shared->lock);
+  cpb_mutex_free(&index->shared->change_lock);
+  cpb_mutex_free(&index->shared->scratch_lock);
+  cpb_mutex_free(&index->shared->writer_gate);
   free(index->shared);
 }
 
@@ -184,7 +185,7 @@ typedef struct coding {
   cpb_index *index;
   added rows;
   size_t first_block, first_panel, threads;
-  pthread_mutex_t lock;
+  cpb_mutex lock;
   cpb_coder *idle[64];
   size_t idle_count;
   cpb_first_fault fault; /* of the added rows */
@@ -192,17 +193,17 @@ typedef struct coding {
 } coding;
 
 static cpb_coder *take_coder(coding *c) {
-  pthread_mutex_lock(&c->lock);
+  cpb_mutex_lock(&c->lock);
   cpb_coder *coder = c->idle_count > 0 ? c->idle[--c->idle_count] : NULL;
-  pthread_mutex_unlock(&c->lock);
+  cpb_mutex_unlock(&c->lock);
   return coder != NULL ? coder : cpb_coder_new(c->index);
 }
 
 static void give_coder(coding *c, cpb_coder *coder) {
-  pthread_mutex_lock(&c->lock);
+  cpb_mutex_lock(&c->lock);
   bool kept = c->idle_count < sizeof c->idle / sizeof *c->idle;
   if (kept) c->idle[c->idle_count++] = coder;
-  pthread_mutex_unlock(&c->lock);
+  cpb_mutex_unlock(&c->lock);
   if (!kept) cpb_coder_free(coder);
 }
 
@@ -266,12 +267,12 @@ static cpb_status code_from(cpb_index *index, const added *rows, size_t first, c
               .first_panel = first % BLOCK / PANEL,
               .threads = cpb_exec_threads(exec)};
   if (first == index->slots) return CPB_OK;
-  pthread_mutex_init(&c.lock, NULL);
+  cpb_mutex_init(&c.lock);
   if (index->coder != NULL) c.idle[c.idle_count++] = index->coder;
   cpb_status status = cpb_exec_run_told(exec, index->block_count - c.first_block, code_block, &c, error);
   index->coder = c.idle_count > 0 ? c.idle[--c.idle_count] : NULL;
   while (c.idle_count > 0) cpb_coder_free(c.idle[--c.idle_count]);
-  pthread_mutex_destroy(&c.lock);
+  cpb_mutex_free(&c.lock);
   if (status == CPB_OK && atomic_load(&c.out_of_memory)) status = cpb_fail_memory(error, "codes of rows");
   if (status == CPB_OK && atomic_load(&c.damaged))
     status = cpb_fail(error, CPB_WHY_CHECKSUM, "index",
@@ -604,9 +605,9 @@ static cpb_status compact(cpb_index *index, const cpb_exec *exec, cpb_error *err
 
 cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
-  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_mutex_lock(&index->shared->change_lock);
   cpb_status status = compact(index, exec, error);
-  pthread_mutex_unlock(&index->shared->change_lock);
+  cpb_mutex_unlock(&index->shared->change_lock);
   return status;
 }
 
@@ -620,7 +621,7 @@ static bool is_fragmented(const cpb_index *index) {
 /* ---- changes ---- */
 
 static cpb_status begin_change(cpb_index *index, cpb_error *error) {
-  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_mutex_lock(&index->shared->change_lock);
   cpb_index_lock_alone(index);
   return check_writable(index, error);
 }
@@ -636,7 +637,7 @@ static void end_change(cpb_index *index, const cpb_exec *exec) {
     index->shared->pause--;
   else if (due && compact(index, &quiet, NULL) != CPB_OK)
     index->shared->pause = PAUSE;
-  pthread_mutex_unlock(&index->shared->change_lock);
+  cpb_mutex_unlock(&index->shared->change_lock);
 }
 
 /* first: NULL, or receives the next id before the change. */
@@ -749,11 +750,11 @@ static cpb_status refresh_locked(cpb_index *index, bool *changed, cpb_error *err
 cpb_status cpb_index_refresh(cpb_index *index, bool *changed, cpb_error *error) {
   bool unused;
   if (index == NULL) return cpb_fail_missing(error, "index");
-  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_mutex_lock(&index->shared->change_lock);
   cpb_index_lock_alone(index);
   cpb_status status = refresh_locked(index, changed != NULL ? changed : &unused, error);
   cpb_index_unlock(index);
-  pthread_mutex_unlock(&index->shared->change_lock);
+  cpb_mutex_unlock(&index->shared->change_lock);
   return status;
 }
 
@@ -789,12 +790,12 @@ cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = cpb_index_new(&index->options, &empty, error);
   if (status != CPB_OK) return status;
-  pthread_mutex_lock(&index->shared->change_lock);
+  cpb_mutex_lock(&index->shared->change_lock);
   cpb_index_lock_alone(index);
   exchange(index, empty);
   index->closed = true;
   cpb_index_unlock(index);
-  pthread_mutex_unlock(&index->shared->change_lock);
+  cpb_mutex_unlock(&index->shared->change_lock);
   cpb_index_free(empty);
   return CPB_OK;
 }

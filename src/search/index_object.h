@@ -2,9 +2,9 @@
 #ifndef CPB_SEARCH_INDEX_OBJECT_H
 #define CPB_SEARCH_INDEX_OBJECT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/system_thread.h"
 #include "capball/index.h"
 #include "search/index_ids.h"
 #include "search/index_keys.h"
@@ -42,12 +42,11 @@ typedef struct cpb_index_scratch {
 
 /* Shared by threads, and preserved by compaction. */
 typedef struct cpb_index_shared {
-  pthread_mutex_t
+  cpb_mutex
       writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
-  pthread_rwlock_t lock; /* searches share it */
-  pthread_mutex_t
-      change_lock; /* held by a change, and by all of a compaction, which mostly shares the lock */
-  pthread_mutex_t scratch_lock;
+  cpb_shared_lock lock;  /* searches share it */
+  cpb_mutex change_lock; /* held by a change, and by all of a compaction, which mostly shares the lock */
+  cpb_mutex scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
   atomic_bool follows; /* searches see what the writer of the file has committed */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/column_names.h"
 #include "base/fail.h"
@@ -13,6 +12,7 @@
 #include "search/index_codes.h"
 #include "files/file_fail.h"
 #include "files/whole_file.h"
+#include "base/system_file.h"
 #include "files/row_digest.h"
 
 enum {
@@ -34,8 +34,7 @@ cpb_status cpb_index_check_machine(const char *path, cpb_error *error) {
 bool cpb_read_at(int fd, uint64_t offset, void *bytes, size_t count) {
   errno = 0;
   for (size_t done = 0; done < count;) {
-    ssize_t n = pread(fd, (char *)bytes + done, count - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
+    int64_t n = cpb_sys_read_at(fd, offset + done, (char *)bytes + done, count - done);
     if (n <= 0) return false;
     done += (size_t)n;
   }

@@ -1,23 +1,22 @@
 #define _DEFAULT_SOURCE
 #include "search/index_snapshot_writer.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/state_bytes.h"
 #include "search/index_blocks.h"
 #include "search/index_file.h"
 #include "files/file_fail.h"
+#include "base/system_file.h"
 #include "base/blocks.h"
 
 enum { BLOCK = CPB_INDEX_BLOCK };
 
 static cpb_status keep_own(cpb_whole *file, int own, cpb_error *error) {
-  file->kept = fcntl(own, F_DUPFD_CLOEXEC, 0);
-  if (file->kept >= 0 && fstat(file->kept, &file->seen) == 0) return CPB_OK;
+  file->kept = cpb_sys_duplicate(own);
+  if (file->kept >= 0 && cpb_sys_facts_of(file->kept, &file->seen)) return CPB_OK;
   return cpb_file_fail_errno(error, file->path, "look at");
 }
 
@@ -53,9 +52,9 @@ static bool make_room(cpb_snapshot_writer *w, size_t parts) {
 static cpb_status sum_part(cpb_snapshot_writer *w, size_t part, cpb_error *error) {
   cpb_file_part of = cpb_index_layout_part(w->index, &w->l, part);
   if (!make_room(w, part + 1)) return cpb_fail_memory(error, "%zu checksums", part + 1);
-  struct stat seen;
+  cpb_file_facts seen;
   cpb_status status = CPB_OK;
-  if (fstat(w->file.fd, &seen) == 0 && (uint64_t)seen.st_size < of.end)
+  if (cpb_sys_facts_of(w->file.fd, &seen) && seen.size < of.end)
     status = cpb_whole_resize(&w->file, of.end, error);
   return status == CPB_OK ? cpb_page_sum_of(w->file.fd, w->file.path, of, &w->sums[part], error) : status;
 }
@@ -234,13 +233,13 @@ cpb_status cpb_index_write_snapshot(const cpb_index *index, const cpb_index *cod
     status = index->removed > 0 || coded != index ? write_live(&w, index, error) : write_all(&w, error);
   if (status == CPB_OK) status = write_ids(&w, index, error);
   if (status == CPB_OK) status = write_keys(&w, index, error);
-  if (status == CPB_OK && own != NULL && (made = fcntl(w.file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+  if (status == CPB_OK && own != NULL && (made = cpb_sys_duplicate(w.file.fd)) < 0)
     status = cpb_file_fail_errno(error, path, "write");
   if (status == CPB_OK) status = cpb_snapshot_commit(&w, error);
   cpb_snapshot_close(&w);
   if (status == CPB_OK && own != NULL)
     *own = made;
   else if (made >= 0)
-    close(made);
+    cpb_sys_close(made);
   return status;
 }

@@ -15,6 +15,7 @@
 #include "sphere/t1_embed.h"
 #include "loops/block_product.h"
 #include "sketch/levels.h"
+#include "base/system.h"
 #include "sketch/sketch_loops.h"
 
 cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o) {
@@ -320,7 +321,7 @@ static bool allocate(block *b, size_t count) {
   size_t d = b->e->x.cols, room = cpb_round_up(count, CPB_PANEL_ROWS), floats = factor_floats(d, room);
   b->room = room;
   size_t all = floats + room * b->e->columns + room + d;
-  b->factors = aligned_alloc(64, cpb_round_up(all * sizeof(float), 64));
+  b->factors = cpb_sys_aligned(64, cpb_round_up(all * sizeof(float), 64));
   b->z = malloc((d + 2 * room) * sizeof *b->z);
   b->chosen = malloc(room * sizeof *b->chosen);
   if (b->factors == NULL || b->z == NULL || b->chosen == NULL) return false;

@@ -10,6 +10,7 @@
 #include "sphere/t5_spheroid.h"
 #include "sphere/t6_ellipsoid.h"
 #include "sphere/t2_pole.h"
+#include "base/system.h"
 #include "sphere/map_object.h"
 
 /* Caps and regions under a whole map: the centre moves the region, the mirror or the pole's rotation moves the
@@ -166,7 +167,7 @@ void cpb_whiten_rows(const cpb_loops *loops, size_t d, const double *columns, si
 }
 
 bool cpb_whiten_blocks(size_t d, size_t first, size_t count, cpb_whiten_block *block, void *arg) {
-  double *room = aligned_alloc(64, 2 * CPB_WHITEN_ROWS * cpb_whiten_stride(d) * sizeof *room);
+  double *room = cpb_sys_aligned(64, 2 * CPB_WHITEN_ROWS * cpb_whiten_stride(d) * sizeof *room);
   for (size_t done = 0; room != NULL && done < count; done += CPB_WHITEN_ROWS)
     block(arg, first + done, count - done < CPB_WHITEN_ROWS ? count - done : CPB_WHITEN_ROWS, room);
   free(room);

@@ -546,7 +546,7 @@ static void carry_columns(cpb_state *s, cpb_covariance *c) {
   if (s->reading && bits == NULL) cpb_state_no_memory(s, "columns", d);
   for (size_t i = 0; i < d && s->status == CPB_OK; i++) {
     cpb_column_bits here = is_zero(c->sums.bits[i]) ? (cpb_column_bits){0, -1} : c->sums.bits[i];
-    cpb_state_carry_members(s, &here, CPB_STATE_TABLE(range), 0);
+    cpb_state_serialize_members(s, &here, CPB_STATE_TABLE(range), 0);
     bool zero = here.low == 0 && here.high == -1;
     cpb_state_require(s, zero || (here.low >= LEAST_BIT && here.high <= MOST_BIT && here.low < here.high),
                       "a column has impossible numbers");
@@ -584,7 +584,7 @@ static void carry(cpb_state *s, void **object) {
     *object = c;
   }
   if (s->status != CPB_OK) return;
-  cpb_state_carry_members(s, c, CPB_STATE_TABLE(counts), 0);
+  cpb_state_serialize_members(s, c, CPB_STATE_TABLE(counts), 0);
   cpb_state_require(s, c->rows == 0 || d <= s->left / 8, "the state is truncated");
   if (c->rows > 0) carry_columns(s, c);
   for (size_t i = 0; i <= c->d && c->rows > 0 && s->status == CPB_OK; i++)

@@ -334,7 +334,7 @@ static void carry_ids(cpb_state *s, cpb_statistics *of) {
     of->sample.repeats = of->options.repeats = unknown == REPEATS;
   }
   if (s->version == 1) return;
-  cpb_state_carry_members(s, ids, CPB_STATE_TABLE(id_table), 0);
+  cpb_state_serialize_members(s, ids, CPB_STATE_TABLE(id_table), 0);
   cpb_state_require(s, unknown <= REPEATS && ids->low <= ids->high, "the ids are damaged");
   cpb_state_require(s, ids->count > 0 || (ids->high | ids->sum | ids->square) == 0,
                     "there are ids of no rows");
@@ -446,7 +446,7 @@ static void carry_norms(cpb_state *s, cpb_statistics *of) {
     of->mean[i] = cpb_state_double(s, of->mean[i]);
     cpb_state_require(s, isfinite(of->mean[i]), "a mean is not finite");
   }
-  cpb_state_carry_members(s, norms, CPB_STATE_TABLE(norm_counts), 0);
+  cpb_state_serialize_members(s, norms, CPB_STATE_TABLE(norm_counts), 0);
   if (s->version == 1) of->norm_rows = norms->count;
   cpb_state_require(s, norms->count <= of->norm_rows, "there are more norms than rows");
   double max = cpb_state_double(s, norms->count > 0 ? norms->moments.high[0] : 0);
@@ -467,7 +467,7 @@ static void carry(cpb_state *s, void **object) {
   cpb_statistics *of = *object;
   cpb_statistics_options options = defaults;
   cpb_state_begin(s, &kind);
-  cpb_state_carry_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
+  cpb_state_serialize_members(s, s->reading ? &options : &of->options, CPB_STATE_TABLE(options_table), 0);
   uint64_t pass = cpb_state_number(s, !s->reading && of->has_norms ? 2 : 1, 8);
   cpb_state_require(s, pass == 1 || pass == 2, "the pass is neither 1 nor 2");
   /* a column takes at least 8 bytes, so a short state cannot cause a large allocation */
@@ -480,7 +480,7 @@ static void carry(cpb_state *s, void **object) {
     *object = of;
   }
   if (s->status != CPB_OK) return;
-  cpb_state_carry_members(s, of, CPB_STATE_TABLE(counts), 0);
+  cpb_state_serialize_members(s, of, CPB_STATE_TABLE(counts), 0);
   carry_ids(s, of);
   carry_columns(s, of);
   carry_sample(s, of);

@@ -260,8 +260,9 @@ static void noted(const cpb_model *model, const char *part) {
 
 static void every_kind_of_column_is_told(void **state) {
   (void)state;
-  static double x[N][5];
-  static const char *const names[] = {"constant", "rare", "flag", "tail", "plain"};
+  enum { COLUMNS = 6 };
+  static double x[N][COLUMNS];
+  static const char *const names[] = {"constant", "rare", "flag", "tail", "plain", "id"};
   test_rng rng = {9};
   for (size_t i = 0; i < N; i++) {
     x[i][0] = 7;
@@ -269,17 +270,20 @@ static void every_kind_of_column_is_told(void **state) {
     x[i][2] = (double)(i % 2);
     x[i][3] = test_gauss(&rng) * (i % 10 == 1 ? 1e6 : 1);
     x[i][4] = test_gauss(&rng);
+    x[i][5] = 1000 - 3 * (double)i;
   }
   cpb_model_fit_options options = asked(0.9);
   options.columns = names;
-  cpb_model *model = fitted(x, N, 5, &options, NULL);
+  cpb_model *model = fitted(x, N, COLUMNS, &options, NULL);
+  noted(model,
+        "1 column counts the rows, and is taken as a number: leave it out if it only names them: id\n");
   noted(model, "1 column is constant, and counts only for rows that differ there: constant\n");
   noted(
       model,
       "1 column does not vary among the ordinary rows, and is measured by its spread over all rows: rare\n");
   noted(model, "2 columns have two values, and are taken as numbers: rare, flag\n");
   noted(model, "1 column has heavy tails: its scale is that of the ordinary rows: tail\n");
-  for (size_t j = 0; j < 25; j++) assert_true(isfinite(described(model).whiten[j]));
+  for (size_t j = 0; j < COLUMNS * COLUMNS; j++) assert_true(isfinite(described(model).whiten[j]));
   cpb_model_free(model);
 }
 
@@ -340,6 +344,56 @@ static void a_file_has_recipe_and_notes(void **state) {
   cpb_model_free(again);
 }
 
+/* Rows of one long cloud, of 4 and of 16, and few rows; a far cluster of outliers gets no ball of its own. */
+static void auto_takes_several_balls_for_clouds_only(void **state) {
+  (void)state;
+  enum { MANY = 2000 };
+  double *x = malloc(MANY * D * sizeof *x), scores[MANY];
+  assert_non_null(x);
+  for (size_t clouds = 1; clouds <= 16; clouds *= 4) {
+    test_rng rng = {clouds};
+    double at[16][D];
+    for (size_t k = 0; k < 16 * D; k++) at[k / D][k % D] = clouds == 1 ? 0 : 9 * test_gauss(&rng);
+    for (size_t i = 0; i < MANY; i++) {
+      double common = 4 * test_gauss(&rng);
+      size_t cloud = test_below(&rng, clouds);
+      for (size_t j = 0; j < D; j++)
+        x[i * D + j] =
+            test_gauss(&rng) + (clouds == 1 ? common : 0) + at[cloud][j] + (i < MANY / 5 ? 200 : 0);
+    }
+    cpb_model_fit_options options = asked(0.9);
+    options.balls = CPB_BALLS_AUTO;
+    cpb_source source = cpb_source_from_view(cpb_rows(x, CPB_F64, MANY, D));
+    cpb_model *model;
+    cpb_error error = {0};
+    test_status((int)cpb_model_fit(&source, &options, &model, NULL, NULL, &error), CPB_OK, error.text);
+    cpb_model_options o = {.size = sizeof o};
+    cpb_model_describe(model, &o);
+    print_message("%zu clouds: %zu balls, %s", clouds, o.balls, strstr(o.notes, "ball"));
+    assert_true(clouds == 1 ? o.balls <= 1 : o.balls > 4);
+    cpb_out out = cpb_rows_out(scores, CPB_F64, MANY, 1);
+    test_status((int)cpb_model_scores(model, cpb_rows(x, CPB_F64, MANY, D), out, NULL, NULL), CPB_OK, "");
+    double best = -INFINITY, worst = INFINITY;
+    for (size_t i = 0; i < MANY; i++)
+      if (i < MANY / 5)
+        best = fmax(best, scores[i]);
+      else
+        worst = fmin(worst, scores[i]);
+    assert_true(best < worst);
+    cpb_model_free(model);
+  }
+  cpb_model_fit_options options = asked(0.9);
+  options.balls = CPB_BALLS_AUTO;
+  cpb_source source = cpb_source_from_view(cpb_rows(x, CPB_F64, 200, D));
+  cpb_model *model;
+  test_status((int)cpb_model_fit(&source, &options, &model, NULL, NULL, NULL), CPB_OK, "");
+  cpb_model_options o = {.size = sizeof o};
+  cpb_model_describe(model, &o);
+  assert_true(o.balls <= 1 && strstr(o.notes, "one ball: there are fewer than 20") != NULL);
+  cpb_model_free(model);
+  free(x);
+}
+
 static void what_does_not_go_is_refused(void **state) {
   (void)state;
   static double x[N][D], equal[N][D];
@@ -348,9 +402,10 @@ static void what_does_not_go_is_refused(void **state) {
   cpb_model *model;
   cpb_error error;
   cpb_model_fit_options options = asked(0.9);
-  options.balls = 2;
+  options.robust = false;
+  options.balls = CPB_BALLS_AUTO;
   assert_int_equal(cpb_model_fit(&source, &options, &model, NULL, NULL, &error), CPB_EINVAL);
-  assert_string_equal(error.argument, "robust");
+  assert_string_equal(error.argument, "balls");
   options = asked(0.9);
   options.kernel.kind = CPB_KERNEL_RBF;
   assert_int_equal(cpb_model_fit(&source, &options, &model, NULL, NULL, &error), CPB_EINVAL);
@@ -373,6 +428,7 @@ int main(void) {
       cmocka_unit_test(few_rows_and_equal_rows_have_a_ball),
       cmocka_unit_test(huge_numbers_are_left_out),
       cmocka_unit_test(a_file_has_recipe_and_notes),
+      cmocka_unit_test(auto_takes_several_balls_for_clouds_only),
       cmocka_unit_test(what_does_not_go_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

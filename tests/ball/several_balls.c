@@ -192,8 +192,12 @@ static void what_does_not_go_is_refused(void **state) {
   o.balls = 2;
   o.kernel.kind = CPB_KERNEL_RBF;
   test_status((int)cpb_model_fit(&source, &o, &model, NULL, NULL, &error), CPB_EINVAL, error.text);
-  cpb_model_options bad = {
-      .size = sizeof bad, .d = D, .center = x[0], .radius = 1, .balls = 2, .converged = true};
+  cpb_model_options bad;
+  cpb_model_options_init(&bad, sizeof bad);
+  bad.d = D;
+  bad.center = x[0];
+  bad.radius = 1;
+  bad.balls = 2;
   test_status((int)cpb_model_new(&bad, &model, &error), CPB_EINVAL, error.text);
   assert_non_null(strstr(error.text, "centers"));
 }
@@ -227,7 +231,12 @@ static void many_rows_are_grouped_by_a_sample(void **state) {
     test_status((int)cpb_model_fit(&source, &o, &one, NULL, NULL, NULL), CPB_OK, "");
     test_status((int)cpb_model_fit(&source, &o, &other, NULL, cpb_pool_exec(pool), NULL), CPB_OK, "");
     assert_int_equal(described(one).balls, CLOUDS);
-    for (size_t k = 0; k < CLOUDS; k++) assert_int_equal(described(one).ball_rows[k], MANY / CLOUDS);
+    size_t counted[CLOUDS] = {0}; /* rows of weight 0 are as rows that are not there */
+    for (size_t i = 0; i < MANY; i++) counted[i % CLOUDS] += !weighted || weights[i] > 0;
+    for (size_t k = 0; k < CLOUDS; k++) {
+      size_t fitted = described(one).ball_rows[k];
+      assert_true(fitted == counted[0] || fitted == counted[1] || fitted == counted[2]);
+    }
     test_status((int)cpb_model_to_json(one, &text, NULL), CPB_OK, "");
     test_status((int)cpb_model_to_json(other, &again, NULL), CPB_OK, "");
     assert_string_equal(text, again);

@@ -1,4 +1,5 @@
-/* The threshold of a model: the rule by which contamination gives it, and the verdicts of scores. */
+/* The threshold of a model: the rule by which contamination gives it, the verdicts of scores, and what a column would have to be
+ * for a row to be ordinary. */
 #include <stdbool.h>
 
 #include "capball/ball.h"
@@ -204,6 +205,66 @@ static void bad_shares_are_refused(void **state) {
   assert_null(model);
 }
 
+static double score_of(const cpb_model *model, const double *x) {
+  double score;
+  cpb_out out = cpb_rows_out(&score, CPB_F64, 1, 1);
+  test_status((int)cpb_model_scores(model, cpb_rows(x, CPB_F64, 1, D), out, NULL, NULL), CPB_OK, "");
+  return score;
+}
+
+/* Where ranges begin and end a row scores what it needs; and where there are none, less anywhere else. */
+static size_t check_ranges(const cpb_model *model, const double *x, double needed, bool one) {
+  double least[D], most[D];
+  size_t empty = 0;
+  test_status((int)cpb_model_ranges(model, x, least, most, NULL), CPB_OK, "");
+  for (size_t j = 0; j < D; j++) {
+    double row[D] = {x[0], x[1]}, at[4] = {least[j], most[j], (least[j] + most[j]) / 2, least[j] - 0.1};
+    double scores[4];
+    for (size_t k = 0; k < 4; k++) {
+      row[j] = at[k];
+      scores[k] = score_of(model, row);
+    }
+    double error = 1e-9 * (1 + fabs(needed) + fabs(scores[0]));
+    assert_true(least[j] <= most[j] && scores[2] >= scores[0] - error);
+    empty += least[j] == most[j];
+    if (!one) { /* another ball may be nearer there */
+      assert_true(least[j] == most[j] || (scores[0] >= needed - error && scores[1] >= needed - error));
+      continue;
+    }
+    assert_true(scores[3] < scores[0]);
+    if (least[j] < most[j])
+      assert_true(fabs(scores[0] - needed) <= error && fabs(scores[1] - needed) <= error);
+    else
+      assert_true(scores[0] <= needed + error);
+  }
+  return empty;
+}
+
+static void ranges_are_where_a_row_is_ordinary(void **state) {
+  (void)state;
+  double x[D * N];
+  spiral(x);
+  for (int kind = 0; kind < 5; kind++) {
+    cpb_model_fit_options wish = asked(kind < 3 ? 0.3 : 0.9, kind == 3 ? 0.05 : 0);
+    wish.whiten = kind == 1 || kind > 2;
+    wish.robust = kind > 2;
+    wish.balls = kind == 2 ? 3 : 1;
+    cpb_model *model = fitted(x, N, &wish);
+    cpb_model_options o = {.size = sizeof o};
+    cpb_model_describe(model, &o);
+    double needed = kind == 4 ? o.quantiles[(o.quantile_count - 1) / 100] : o.threshold;
+    assert_true(kind < 3 ? needed == 0 : needed < 0);
+    size_t empty = 0;
+    for (size_t i = 0; i < N; i += 3) {
+      double far[D] = {3 * x[D * i], x[D * i + 1] + 2};
+      empty += check_ranges(model, x + D * i, needed, kind != 2);
+      empty += check_ranges(model, far, needed, kind != 2);
+    }
+    assert_true(empty > 0 && empty < 4 * N / 3);
+    cpb_model_free(model);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_rule_is_its_definition),
@@ -213,6 +274,7 @@ int main(void) {
       cmocka_unit_test(the_file_has_it),
       cmocka_unit_test(verdicts),
       cmocka_unit_test(bad_shares_are_refused),
+      cmocka_unit_test(ranges_are_where_a_row_is_ordinary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

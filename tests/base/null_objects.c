@@ -14,6 +14,7 @@
 
 #include "capball/advanced/abid.h"
 #include "capball/advanced/candidates.h"
+#include "capball/advanced/classes.h"
 #include "capball/advanced/engine.h"
 #include "capball/advanced/estimator.h"
 #include "capball/advanced/feed.h"
@@ -259,6 +260,30 @@ static cpb_model *a_model(void) {
   made(cpb_model_new(options_of_model_new(), &model, &error), &error);
   return model;
 }
+static const cpb_classes_options *options_of_classes_new(void) {
+  static const char *const labels[] = {"a", "b"};
+  static const uint64_t owners[] = {0, 1};
+  cpb_classes_options *options = memory();
+  cpb_classes_options_init(options, sizeof *options);
+  options->d = D;
+  options->s = 1;
+  options->planes = options->classes = 2;
+  options->w = memory();
+  options->w0 = memory();
+  options->owners = owners;
+  options->labels = labels;
+  return options;
+}
+static cpb_classes *a_classes(void) {
+  cpb_error error;
+  cpb_classes *classes;
+  made(cpb_classes_new(options_of_classes_new(), &classes, &error), &error);
+  return classes;
+}
+static cpb_out scores_of_classes_scores(void) { return cpb_rows_out(memory(), CPB_F64, N, 2); }
+static const double *scores_of_classes_verdict(void) { return memory(); }
+static double *scores_of_classes_probabilities(void) { return memory(); }
+
 static double *scores_of_model_from_ball_rounds(void) { return memory(); }
 static double *scores_of_model_from_svdd_rounds(void) { return memory(); }
 
@@ -602,6 +627,12 @@ static const char *path_of_model_load(void) {
   made(cpb_model_save(a_model(), path, &error), &error);
   return path;
 }
+static const char *path_of_classes_load(void) {
+  const char *path = scratch_path("classes.json");
+  cpb_error error;
+  made(cpb_classes_save(a_classes(), path, &error), &error);
+  return path;
+}
 static const char *path_of_sketch_load(void) {
   const char *path = scratch_path("sketch.json");
   cpb_error error;
@@ -631,6 +662,7 @@ static size_t length_size_t(void) { return a_length(); }
 static const char *text_at(const char *path) { return scratch_read(path, &made_length); }
 static const char *text_of_map_from_json(void) { return text_at(path_of_map_load()); }
 static const char *text_of_model_from_json(void) { return text_at(path_of_model_load()); }
+static const char *text_of_classes_from_json(void) { return text_at(path_of_classes_load()); }
 static const char *text_of_sketch_from_json(void) { return text_at(path_of_sketch_load()); }
 
 static const void *bytes_of_write_whole(void) { return "ten bytes"; }

@@ -23,13 +23,13 @@ OPTIONAL = {
     "sigma": [], "slope": [], "to": ["cpb_view_widen"], "v": [], "values": [], "weights": [],
     "center": ["cpb_svdd"],
     "counts": ["cpb_hits_merge"],
-    "options": ["cpb_dual_line", "cpb_index_new", "cpb_map_new", "cpb_model_new", "cpb_search_new", "cpb_search_run",
+    "options": ["cpb_classes_new", "cpb_dual_line", "cpb_index_new", "cpb_map_new", "cpb_model_new", "cpb_search_new", "cpb_search_run",
                 "cpb_statistics_new", "cpb_transform_new", "cpb_writer_open"],
     "report": ["cpb_engine_measure"],
 }
 OPTIONAL_IN = {
-    "cpb_index_add.ids", "cpb_index_read.ids", "cpb_index_read.rows", "cpb_index_remove.removed",
-    "cpb_index_refresh.changed", "cpb_recommend_fit.queries",
+    "cpb_classes_to_c.name", "cpb_index_add.ids", "cpb_index_read.ids", "cpb_index_read.rows", "cpb_index_remove.removed",
+    "cpb_index_refresh.changed", "cpb_model_to_c.name", "cpb_recommend_fit.queries",
     "cpb_engine_from_command.engine->ask", "cpb_reader_store.store->get", "cpb_view_get.store->get",
     "cpb_view_next.source->next", "cpb_view_next.source->rewind", "cpb_view_rewind.source->next", "cpb_view_rewind.source->rewind",
 }

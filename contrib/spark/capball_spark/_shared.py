@@ -59,9 +59,11 @@ class VectorParams(Params):
 
     @property
     def keeps(self) -> bool:
+        """Whether rows that are no vectors are left out, and not refused."""
         return self.value("handleInvalid") == "keep"
 
     def columns(self, weight: str | None = None) -> Columns:
+        """Where a frame has vectors, ids and weights."""
         return Columns(self.value("inputCols") or [self.value("inputCol")], self.value("idCol"), weight)
 
 
@@ -94,10 +96,12 @@ class Files(MLWritable, MLReadable):
     """save and load: the Params, and parts as Parquet beside them."""
 
     def write(self) -> MLWriter:
+        """What saves it, as every stage of pyspark.ml has it."""
         return _Writer(self)
 
     @classmethod
     def read(cls) -> MLReader:
+        """What loads it."""
         return _Reader(cls)
 
     def parts(self, session: Any) -> dict[str, DataFrame]:
@@ -125,6 +129,7 @@ class Artefact(Files):
         self.artefact = self.kind.from_json(read("artefact").first()[0])
 
     def copy(self, extra: Any = None) -> Any:
+        """The same model with other Params, those of `extra`."""
         made = super().copy(extra)  # type: ignore[misc]
         made.artefact, made.summary = self.artefact, self.summary
         return made

@@ -103,6 +103,7 @@ class BallDetectorModel(Artefact, Model, _Params):
 
     @property
     def ball(self) -> BallModel:
+        """The fitted ball."""
         return self.artefact
 
     def _transform(self, dataset: DataFrame) -> DataFrame:

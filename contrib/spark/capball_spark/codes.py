@@ -61,6 +61,7 @@ class SketchModel(Artefact, Model, _Params):
 
     @property
     def sketch(self) -> _Sketch:
+        """The trained sketch."""
         return self.artefact
 
     def _transform(self, dataset: DataFrame) -> DataFrame:

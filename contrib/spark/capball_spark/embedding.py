@@ -146,6 +146,7 @@ class SphereEmbeddingModel(Artefact, Model, _Params):
 
     @property
     def map(self) -> SphereMap:
+        """The fitted map."""
         return self.artefact
 
     def _transform(self, dataset: DataFrame) -> DataFrame:

@@ -49,7 +49,7 @@ class KNN(Files, Estimator, _Params):
     setSketch(model) makes it approximate: candidates by codes, put in order by their exact distances.
     """
 
-    sketch: _Sketch | None = None
+    sketch: _Sketch | None = None  # where candidates come from; None: exact search
 
     def setSketch(self, model: Any) -> "KNN":
         """Candidates come from this sketch, a SketchModel or a capball.Sketch."""
@@ -57,6 +57,7 @@ class KNN(Files, Estimator, _Params):
         return self
 
     def copy(self, extra: Any = None) -> Any:
+        """The same estimator with other Params, those of `extra`."""
         return super().copy(extra).setSketch(self.sketch)
 
     def _fit(self, dataset: DataFrame) -> "KNNModel":
@@ -81,6 +82,7 @@ class KNNModel(Files, Model, _Params):
         self.indexes: tuple[str, list[str]] | None = None  # their metric and names
 
     def copy(self, extra: Any = None) -> Any:
+        """The same model with other Params, those of `extra`."""
         made = super().copy(extra)
         made.base, made.d, made.sketch, made.summary = self.base, self.d, self.sketch, self.summary
         made.indexes = self.indexes

@@ -137,6 +137,24 @@ static cpb_status inside(const sql_object *o, const sql_arguments *in, sql_answe
   return cpb_region_scores(&o->region.region, in->x, cpb_rows_out(&out->number, CPB_F64, 1, 1), NULL, error);
 }
 
+static cpb_status is_outlier(const sql_object *o, const sql_arguments *in, sql_answer *out,
+                             cpb_error *error) {
+  cpb_status status = score(o, in, out, error);
+  out->number = cpb_model_is_outlier(o->model, out->number) ? 1 : -1;
+  return status;
+}
+
+static cpb_status p_value(const sql_object *o, const sql_arguments *in, sql_answer *out, cpb_error *error) {
+  cpb_model_options model = {.size = sizeof model};
+  cpb_model_describe(o->model, &model);
+  if (model.calibrated == 0)
+    return sql_fail(error, CPB_WHY_MISSING,
+                    "the model has no p-values: fit it by capball_detector or `capball ball --calibrate`");
+  cpb_status status = score(o, in, out, error);
+  out->number = cpb_model_p_value(o->model, out->number);
+  return status;
+}
+
 const sql_call sql_calls[SQL_CALLS] = {
     [SQL_EMBED] = {"capball_embed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_y, embed, true},
     [SQL_UNEMBED] = {"capball_unembed", SQL_MAP, SQL_NOTHING, SQL_VECTOR, length_x, unembed, true},
@@ -146,4 +164,6 @@ const sql_call sql_calls[SQL_CALLS] = {
     [SQL_SCORE] = {"capball_score", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, score, false},
     [SQL_WHY] = {"capball_why", SQL_MODEL, SQL_NOTHING, SQL_DOUBLES, length_x, why, false},
     [SQL_INSIDE] = {"capball_inside", SQL_REGION, SQL_NOTHING, SQL_TRUTH, NULL, inside, false},
+    [SQL_IS_OUTLIER] = {"capball_is_outlier", SQL_MODEL, SQL_NOTHING, SQL_TRUTH, NULL, is_outlier, false},
+    [SQL_P_VALUE] = {"capball_p_value", SQL_MODEL, SQL_NOTHING, SQL_NUMBER, NULL, p_value, false},
 };

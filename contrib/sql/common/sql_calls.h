@@ -58,6 +58,8 @@ enum {
   SQL_SCORE,
   SQL_WHY,
   SQL_INSIDE,
+  SQL_IS_OUTLIER,
+  SQL_P_VALUE,
   SQL_CALLS
 };
 extern const sql_call sql_calls[SQL_CALLS];

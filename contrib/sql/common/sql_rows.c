@@ -1,16 +1,11 @@
-#ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE /* madvise */
-#endif
 #include "sql_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
 
 #include "capball/ball.h"
+#include "base/system.h"
 #include "sql_error.h"
 
 typedef struct head {
@@ -82,13 +77,8 @@ static const char *row_at(const sql_rows *rows, size_t i) { return rows->data + 
 /* Large pages, where the system has them on request: touching memory for the first time costs more than copying the rows. The
  * whole block, so that it remains one mapping, which realloc can move. */
 static void use_large_pages(void *block, size_t size) {
-#ifdef MADV_HUGEPAGE
   enum { LEAST = 4 << 20 };
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)block / page * page;
-  if (size >= LEAST) (void)madvise((void *)first, (uintptr_t)block + size - first, MADV_HUGEPAGE);
-#else
-  (void)block, (void)size;
-#endif
+  if (size >= LEAST) cpb_sys_want_large_pages(block, size);
 }
 
 static bool reserve(sql_rows *rows, size_t more) {
@@ -124,7 +114,8 @@ static cpb_status out_of_memory(const sql_rows *rows, cpb_error *error) {
 }
 
 static bool same_settings(const sql_settings *a, const sql_settings *b) {
-  return a->goal == b->goal && a->numbered == b->numbered && a->nu == b->nu;
+  return a->goal == b->goal && a->numbered == b->numbered &&
+         (a->share == b->share || (isnan(a->share) && isnan(b->share)));
 }
 
 static cpb_status check_alike(const head *rows, const head *more, cpb_error *error) {
@@ -157,7 +148,6 @@ cpb_status sql_rows_add(sql_rows *rows, cpb_view x, const int64_t *numbers, cons
                         cpb_error *error) {
   head more = {*settings, x.dtype, x.cols, x.rows};
   if (x.cols == 0) return sql_fail(error, CPB_WHY_COLUMNS, "x is empty");
-  if (settings->nu != settings->nu) return sql_fail(error, CPB_WHY_DOMAIN, "nu must be > 0, got NaN");
   cpb_status status = settings->numbered ? check_numbers(numbers, x.rows, error) : CPB_OK;
   if (status == CPB_OK) status = agree(rows, &more, error);
   if (status != CPB_OK) return status;
@@ -452,14 +442,16 @@ static cpb_status name_support(const sql_rows *rows, cpb_model **model, cpb_erro
   return CPB_OK;
 }
 
-static cpb_status fit_model(const sql_rows *rows, double nu, const cpb_exec *exec, char **text,
+static cpb_status fit_model(const sql_rows *rows, sql_fit fit, const cpb_exec *exec, char **text,
                             cpb_error *error) {
   walk w;
   cpb_source source = source_of(rows, &w);
   cpb_model_fit_options options;
   cpb_model *model = NULL;
   cpb_model_fit_options_init(&options, sizeof options);
-  options.nu = nu;
+  if (fit == SQL_FIT_SVDD) options.nu = rows->head.settings.share;
+  options.robust = options.calibrate = fit == SQL_FIT_DETECTOR;
+  if (fit == SQL_FIT_DETECTOR) options.contamination = rows->head.settings.share;
   cpb_status status = cpb_model_fit(&source, &options, &model, NULL, exec, error);
   if (status == CPB_OK) status = name_support(rows, &model, error);
   if (status == CPB_OK) status = cpb_model_to_json(model, text, error);
@@ -470,10 +462,11 @@ static cpb_status fit_model(const sql_rows *rows, double nu, const cpb_exec *exe
 cpb_status sql_rows_fit(sql_rows *rows, sql_fit fit, const cpb_exec *exec, char **text, cpb_error *error) {
   const sql_settings *settings = &rows->head.settings;
   cpb_status status = CPB_OK;
-  if (fit == SQL_FIT_SVDD && !(settings->nu > 0)) /* which cpb_model_fit takes for the enclosing ball */
-    return sql_fail(error, CPB_WHY_DOMAIN, "nu must be > 0, got %g", settings->nu);
+  if (fit >= SQL_FIT_SVDD && !(settings->share > 0)) /* 0 has a meaning of its own in cpb_model_fit */
+    return sql_fail(error, CPB_WHY_DOMAIN, "%s must be > 0, got %g",
+                    fit == SQL_FIT_SVDD ? "nu" : "contamination", settings->share);
   if (fit != SQL_FIT_MAP || settings->goal >= CPB_GOAL_SPREAD) status = put_in_order(rows, error);
   if (status != CPB_OK) return status;
   if (fit == SQL_FIT_MAP) return fit_map(rows, exec, text, error);
-  return fit_model(rows, fit == SQL_FIT_SVDD ? settings->nu : 0, exec, text, error);
+  return fit_model(rows, fit, exec, text, error);
 }

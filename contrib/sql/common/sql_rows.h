@@ -10,12 +10,12 @@
 #include "capball/map.h"
 #include "capball/view.h"
 
-typedef enum sql_fit { SQL_FIT_MAP, SQL_FIT_BALL, SQL_FIT_SVDD } sql_fit;
+typedef enum sql_fit { SQL_FIT_MAP, SQL_FIT_BALL, SQL_FIT_SVDD, SQL_FIT_DETECTOR } sql_fit;
 
 /* Arguments besides x: the same for all rows. */
 typedef struct sql_settings {
   cpb_goal goal; /* capball_fit */
-  double nu;     /* capball_svdd */
+  double share;  /* nu of capball_svdd, contamination of capball_detector */
   bool numbered; /* each row has a number >= 0, unique */
 } sql_settings;
 

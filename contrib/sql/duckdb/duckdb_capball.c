@@ -219,7 +219,7 @@ static void call_scalar(duckdb_function_info info, duckdb_data_chunk input, duck
 typedef struct aggregate {
   const char *name;
   sql_fit fit;
-  bool goal, nu, row;
+  bool goal, share, row;
 } aggregate;
 
 static const aggregate aggregates[] = {
@@ -230,6 +230,8 @@ static const aggregate aggregates[] = {
     {"capball_enclosing_ball", SQL_FIT_BALL, false, false, true},
     {"capball_svdd", SQL_FIT_SVDD, false, true, false},
     {"capball_svdd", SQL_FIT_SVDD, false, true, true},
+    {"capball_detector", SQL_FIT_DETECTOR, false, true, false},
+    {"capball_detector", SQL_FIT_DETECTOR, false, true, true},
 };
 enum { AGGREGATES = sizeof aggregates / sizeof *aggregates };
 
@@ -258,14 +260,14 @@ static void state_destroy(duckdb_aggregate_state *states, idx_t count) {
 /* The columns of an update. */
 typedef struct rows_given {
   lists x;
-  column goal, nu, row;
+  column goal, share, row;
 } rows_given;
 
 static rows_given rows_of(const collector *f, duckdb_data_chunk input) {
   idx_t next = 1;
   rows_given g = {.x = lists_of(duckdb.data_chunk_get_vector(input, 0), f->dtype)};
   if (f->of->goal) g.goal = column_of(duckdb.data_chunk_get_vector(input, next++));
-  if (f->of->nu) g.nu = column_of(duckdb.data_chunk_get_vector(input, next++));
+  if (f->of->share) g.share = column_of(duckdb.data_chunk_get_vector(input, next++));
   if (f->of->row) g.row = column_of(duckdb.data_chunk_get_vector(input, next++));
   return g;
 }
@@ -276,7 +278,7 @@ static cpb_status add_row(const collector *f, const rows_given *g, idx_t row, sq
   int64_t number = 0;
   cpb_view x;
   cpb_status status = row_at(&g->x, row, "x", &x, error);
-  if (f->of->nu) settings.nu = ((const double *)g->nu.data)[row];
+  if (f->of->share) settings.share = ((const double *)g->share.data)[row];
   if (f->of->row) number = ((const int64_t *)g->row.data)[row];
   if (status == CPB_OK && f->of->goal) {
     size_t length;
@@ -296,7 +298,7 @@ static void update(duckdb_function_info info, duckdb_data_chunk input, duckdb_ag
   cpb_status status = CPB_OK;
   idx_t rows = duckdb.data_chunk_get_size(input);
   for (idx_t i = 0; i < rows && status == CPB_OK; i++)
-    if (is_valid(&g.x.entries, i) && is_valid(&g.goal, i) && is_valid(&g.nu, i) && is_valid(&g.row, i))
+    if (is_valid(&g.x.entries, i) && is_valid(&g.goal, i) && is_valid(&g.share, i) && is_valid(&g.row, i))
       status = add_row(f, &g, i, (sql_rows **)states[i], &error);
   if (status != CPB_OK) duckdb.aggregate_function_set_error(info, error.text);
 }
@@ -412,7 +414,7 @@ static bool add_aggregate(duckdb_aggregate_function_set set, const aggregate *of
   duckdb.aggregate_function_set_destructor(function, state_destroy);
   aggregate_parameter(function, list_type(dtype));
   if (of->goal) aggregate_parameter(function, simple(DUCKDB_TYPE_VARCHAR));
-  if (of->nu) aggregate_parameter(function, simple(DUCKDB_TYPE_DOUBLE));
+  if (of->share) aggregate_parameter(function, simple(DUCKDB_TYPE_DOUBLE));
   if (of->row) aggregate_parameter(function, simple(DUCKDB_TYPE_BIGINT));
   duckdb_logical_type text = simple(DUCKDB_TYPE_VARCHAR);
   duckdb.aggregate_function_set_return_type(function, text);
@@ -459,7 +461,8 @@ static bool register_version(duckdb_connection connection) {
 static bool register_all(duckdb_connection connection) {
   bool added = register_version(connection) && register_aggregates(connection, "capball_fit") &&
                register_aggregates(connection, "capball_enclosing_ball") &&
-               register_aggregates(connection, "capball_svdd");
+               register_aggregates(connection, "capball_svdd") &&
+               register_aggregates(connection, "capball_detector");
   for (size_t i = 0; added && i < SQL_CALLS; i++) added = register_call(connection, &sql_calls[i]);
   return added;
 }

@@ -29,6 +29,12 @@ CREATE FUNCTION capball_why(model text, x real[]) RETURNS double precision[]
 CREATE FUNCTION capball_inside(region text, x real[]) RETURNS boolean
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 
+CREATE FUNCTION capball_is_outlier(model text, x real[]) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+
+CREATE FUNCTION capball_p_value(model text, x real[]) RETURNS double precision
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+
 CREATE FUNCTION capball_embed(map text, x double precision[]) RETURNS double precision[]
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 
@@ -53,6 +59,12 @@ CREATE FUNCTION capball_why(model text, x double precision[]) RETURNS double pre
 CREATE FUNCTION capball_inside(region text, x double precision[]) RETURNS boolean
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 
+CREATE FUNCTION capball_is_outlier(model text, x double precision[]) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+
+CREATE FUNCTION capball_p_value(model text, x double precision[]) RETURNS double precision
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+
 
 -- Aggregates: rows with a NULL argument are skipped; NULL without rows.
 
@@ -69,10 +81,10 @@ CREATE FUNCTION capball_add(internal, real[], text, bigint) RETURNS internal
   AS 'MODULE_PATHNAME', 'capball_add_goal_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_add(internal, real[], double precision) RETURNS internal
-  AS 'MODULE_PATHNAME', 'capball_add_nu' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'capball_add_share' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_add(internal, real[], double precision, bigint) RETURNS internal
-  AS 'MODULE_PATHNAME', 'capball_add_nu_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'capball_add_share_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_add(internal, double precision[]) RETURNS internal
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
@@ -87,10 +99,10 @@ CREATE FUNCTION capball_add(internal, double precision[], text, bigint) RETURNS 
   AS 'MODULE_PATHNAME', 'capball_add_goal_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_add(internal, double precision[], double precision) RETURNS internal
-  AS 'MODULE_PATHNAME', 'capball_add_nu' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'capball_add_share' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_add(internal, double precision[], double precision, bigint) RETURNS internal
-  AS 'MODULE_PATHNAME', 'capball_add_nu_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'capball_add_share_row' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_merge(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
@@ -108,6 +120,9 @@ CREATE FUNCTION capball_finish_ball(internal) RETURNS text
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE FUNCTION capball_finish_svdd(internal) RETURNS text
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+
+CREATE FUNCTION capball_finish_detector(internal) RETURNS text
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 
 CREATE AGGREGATE capball_fit(x real[]) (
@@ -134,8 +149,16 @@ CREATE AGGREGATE capball_svdd(x real[], nu double precision) (
   SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_svdd,
   COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
 
+CREATE AGGREGATE capball_detector(x real[], contamination double precision) (
+  SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_detector,
+  COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
+
 CREATE AGGREGATE capball_svdd(x real[], nu double precision, row_number bigint) (
   SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_svdd,
+  COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
+
+CREATE AGGREGATE capball_detector(x real[], contamination double precision, row_number bigint) (
+  SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_detector,
   COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
 
 CREATE AGGREGATE capball_fit(x double precision[]) (
@@ -162,8 +185,16 @@ CREATE AGGREGATE capball_svdd(x double precision[], nu double precision) (
   SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_svdd,
   COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
 
+CREATE AGGREGATE capball_detector(x double precision[], contamination double precision) (
+  SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_detector,
+  COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
+
 CREATE AGGREGATE capball_svdd(x double precision[], nu double precision, row_number bigint) (
   SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_svdd,
+  COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
+
+CREATE AGGREGATE capball_detector(x double precision[], contamination double precision, row_number bigint) (
+  SFUNC = capball_add, STYPE = internal, SSPACE = 1048576, FINALFUNC = capball_finish_detector,
   COMBINEFUNC = capball_merge, SERIALFUNC = capball_serialize, DESERIALFUNC = capball_deserialize, PARALLEL = SAFE);
 
 

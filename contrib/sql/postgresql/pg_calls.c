@@ -135,6 +135,10 @@ PG_FUNCTION_INFO_V1(capball_why);
 Datum capball_why(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_WHY]); }
 PG_FUNCTION_INFO_V1(capball_inside);
 Datum capball_inside(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_INSIDE]); }
+PG_FUNCTION_INFO_V1(capball_is_outlier);
+Datum capball_is_outlier(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_IS_OUTLIER]); }
+PG_FUNCTION_INFO_V1(capball_p_value);
+Datum capball_p_value(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_P_VALUE]); }
 
 PG_FUNCTION_INFO_V1(capball_version);
 Datum capball_version(PG_FUNCTION_ARGS) { PG_RETURN_TEXT_P(cstring_to_text(cpb_version())); }

@@ -55,13 +55,13 @@ static bool any_null(FunctionCallInfo fcinfo) {
 
 /* The places of the arguments after x; 0: there is no such argument. */
 typedef struct places {
-  int goal, nu, row;
+  int goal, share, row;
 } places;
 
 static sql_settings settings_of(FunctionCallInfo fcinfo, places at) {
   sql_settings settings = {.numbered = at.row != 0};
   cpb_error error;
-  if (at.nu != 0) settings.nu = PG_GETARG_FLOAT8(at.nu);
+  if (at.share != 0) settings.share = PG_GETARG_FLOAT8(at.share);
   if (at.goal != 0) {
     text *name = PG_GETARG_TEXT_PP(at.goal);
     if (sql_goal(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &settings.goal, &error) != CPB_OK)
@@ -93,10 +93,10 @@ PG_FUNCTION_INFO_V1(capball_add_goal);
 Datum capball_add_goal(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.goal = 2}); }
 PG_FUNCTION_INFO_V1(capball_add_goal_row);
 Datum capball_add_goal_row(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.goal = 2, .row = 3}); }
-PG_FUNCTION_INFO_V1(capball_add_nu);
-Datum capball_add_nu(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.nu = 2}); }
-PG_FUNCTION_INFO_V1(capball_add_nu_row);
-Datum capball_add_nu_row(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.nu = 2, .row = 3}); }
+PG_FUNCTION_INFO_V1(capball_add_share);
+Datum capball_add_share(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.share = 2}); }
+PG_FUNCTION_INFO_V1(capball_add_share_row);
+Datum capball_add_share_row(PG_FUNCTION_ARGS) { return add(fcinfo, (places){.share = 2, .row = 3}); }
 
 /* ---- parallel plans ---- */
 
@@ -168,3 +168,5 @@ PG_FUNCTION_INFO_V1(capball_finish_ball);
 Datum capball_finish_ball(PG_FUNCTION_ARGS) { return finish(fcinfo, SQL_FIT_BALL); }
 PG_FUNCTION_INFO_V1(capball_finish_svdd);
 Datum capball_finish_svdd(PG_FUNCTION_ARGS) { return finish(fcinfo, SQL_FIT_SVDD); }
+PG_FUNCTION_INFO_V1(capball_finish_detector);
+Datum capball_finish_detector(PG_FUNCTION_ARGS) { return finish(fcinfo, SQL_FIT_DETECTOR); }

@@ -98,6 +98,8 @@ _calls = [
     ("capball_score", "model", None, "DOUBLE"),
     ("capball_why", "model", None, "DOUBLE[]"),
     ("capball_inside", "region", None, "BOOLEAN"),
+    ("capball_is_outlier", "model", None, "BOOLEAN"),
+    ("capball_p_value", "model", None, "DOUBLE"),
 ]
 
 
@@ -122,13 +124,13 @@ def _call(objects: _Objects, name: str, third: str | None, result: str) -> Any:
 
 def _fit(fit: str) -> Any:
     """Of a list of rows for each group."""
-    def fitted(lists: Any, goals: Any, nus: Any, numbers: Any) -> Any:
-        lists, goals, nus, numbers = _plain(lists), _plain(goals).to_pylist(), _plain(nus).to_pylist(), _plain(numbers)
+    def fitted(lists: Any, goals: Any, shares: Any, numbers: Any) -> Any:
+        lists, goals, shares, numbers = _plain(lists), _plain(goals).to_pylist(), _plain(shares).to_pylist(), _plain(numbers)
         texts = []
         for i in range(len(lists)):
             ids = numbers[i].values
             x = _matrix(lists[i].values)
-            texts.append(_core.sql_fit(fit, x, goals[i] or None, nus[i] if fit == "svdd" else None,
+            texts.append(_core.sql_fit(fit, x, goals[i] or None, shares[i] if fit in ("svdd", "detector") else None,
                                        ids.to_numpy() if len(ids) else None) if len(x) else None)
         return pa.array(texts, pa.string())
     return fitted
@@ -149,6 +151,12 @@ CREATE OR REPLACE TEMP MACRO capball_svdd
   (x, nu) AS _capball_fit_svdd(list(x::FLOAT[]) FILTER (x IS NOT NULL AND nu IS NOT NULL), '', any_value(nu::DOUBLE), []::BIGINT[]),
   (x, nu, row_number) AS _capball_fit_svdd(list(x::FLOAT[]) FILTER (x IS NOT NULL AND nu IS NOT NULL AND row_number IS NOT NULL), '',
     any_value(nu::DOUBLE), list(row_number::BIGINT) FILTER (x IS NOT NULL AND nu IS NOT NULL AND row_number IS NOT NULL));
+CREATE OR REPLACE TEMP MACRO capball_detector
+  (x, contamination) AS _capball_fit_detector(list(x::FLOAT[]) FILTER (x IS NOT NULL AND contamination IS NOT NULL), '',
+    any_value(contamination::DOUBLE), []::BIGINT[]),
+  (x, contamination, row_number) AS _capball_fit_detector(
+    list(x::FLOAT[]) FILTER (x IS NOT NULL AND contamination IS NOT NULL AND row_number IS NOT NULL), '', any_value(contamination::DOUBLE),
+    list(row_number::BIGINT) FILTER (x IS NOT NULL AND contamination IS NOT NULL AND row_number IS NOT NULL));
 """
 
 
@@ -195,6 +203,6 @@ def add_functions(connection: Any) -> None:
         extra = ", z" if third else ""
         connection.execute(f"CREATE OR REPLACE TEMP MACRO {name}(o, x{extra}) AS _{name}(_capball_{kind}(o), x::FLOAT[]"
                            f"{', z::' + third if third else ''})")
-    for fit in ("map", "ball", "svdd"):
+    for fit in ("map", "ball", "svdd", "detector"):
         add(f"_capball_fit_{fit}", _fit(fit), ["FLOAT[][]", "VARCHAR", "DOUBLE", "BIGINT[]"], "VARCHAR")
     connection.execute(_macros)

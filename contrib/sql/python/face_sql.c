@@ -143,7 +143,7 @@ static PyObject *object_call(FACE_CALL) {
 /* ---- fits */
 
 static const char *fit_name(int fit) {
-  static const char *const names[] = {"map", "ball", "svdd"};
+  static const char *const names[] = {"map", "ball", "svdd", "detector"};
   return names[fit];
 }
 
@@ -166,7 +166,7 @@ static PyObject *fit_of(cpb_view x, const int64_t *numbers, const sql_settings *
 }
 
 static PyObject *fit_rows(FACE_CALL) {
-  static const char *const names[] = {"fit", "x", "goal", "nu", "numbers", "threads", NULL};
+  static const char *const names[] = {"fit", "x", "goal", "share", "numbers", "threads", NULL};
   PyObject *values[6], *result = NULL;
   face_rows x;
   int fit = 0;
@@ -174,8 +174,8 @@ static PyObject *fit_rows(FACE_CALL) {
   sql_settings settings = {0};
   (void)self;
   if (face_arguments("sql_fit", names, 2, args, nargs, kwnames, values) < 0 ||
-      face_choice(values[0], "fit", fit_name, 3, &fit) < 0 || face_goal(values[2], &settings.goal) < 0 ||
-      face_double(values[3], "nu", &settings.nu) < 0 || face_rows_take(&x, values[1], "x", 0) < 0)
+      face_choice(values[0], "fit", fit_name, 4, &fit) < 0 || face_goal(values[2], &settings.goal) < 0 ||
+      face_double(values[3], "share", &settings.share) < 0 || face_rows_take(&x, values[1], "x", 0) < 0)
     return NULL;
   settings.numbered = values[4] != NULL;
   if (x.view.stride != x.view.cols || (x.view.dtype != CPB_F32 && x.view.dtype != CPB_F64))

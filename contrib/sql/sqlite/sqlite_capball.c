@@ -217,6 +217,8 @@ static const aggregate aggregates[] = {
     {"capball_enclosing_ball", 2, SQL_FIT_BALL},
     {"capball_svdd", 2, SQL_FIT_SVDD},
     {"capball_svdd", 3, SQL_FIT_SVDD},
+    {"capball_detector", 2, SQL_FIT_DETECTOR},
+    {"capball_detector", 3, SQL_FIT_DETECTOR},
 };
 enum { AGGREGATES = sizeof aggregates / sizeof *aggregates };
 
@@ -230,7 +232,9 @@ static cpb_status read_settings(const aggregate *of, sqlite3_value **values, sql
     if (name == NULL) return no_memory(error, 0);
     status = sql_goal(name, (size_t)sqlite3_value_bytes(values[next++]), &settings->goal, error);
   }
-  if (of->fit == SQL_FIT_SVDD) status = read_number(values[next++], "nu", &settings->nu, error);
+  if (of->fit >= SQL_FIT_SVDD)
+    status = read_number(values[next++], of->fit == SQL_FIT_SVDD ? "nu" : "contamination", &settings->share,
+                         error);
   settings->numbered = next < of->count;
   if (!settings->numbered || status != CPB_OK) return status;
   *number = sqlite3_value_int64(values[next]);

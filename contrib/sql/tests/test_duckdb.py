@@ -112,6 +112,15 @@ def test_scores_reasons_and_membership(table, rows):
     assert np.array_equal(np.array(got["w"].tolist()), model.parts(rows.astype(float))[0])
 
 
+def test_a_detector_is_that_of_the_command_with_its_verdicts_and_p_values(table, rows, command):
+    text = one(table, "SELECT capball_detector(x, 0.05, row) FROM t")
+    assert text == command.ball(rows, "--robust", "--contamination", "0.05")
+    model = capball.BallModel.from_json(text)
+    scores = model.scores(rows.astype(float))
+    got = table.execute("SELECT capball_is_outlier($1, x) AS o, capball_p_value($1, x) AS p FROM t ORDER BY row", [text]).fetchnumpy()
+    assert got["o"].tolist() == list(model.verdicts(scores) == -1) and got["p"].tolist() == list(model.p_values(scores))
+
+
 def test_a_map_for_each_row(table, rows):
     table.execute("CREATE OR REPLACE TABLE m AS SELECT row % 5 AS g, capball_fit(x) AS map FROM t GROUP BY 1")
     got = table.execute("SELECT row, capball_embed(map, x) AS y FROM t, m WHERE g = row % 5 ORDER BY row").fetchnumpy()["y"]

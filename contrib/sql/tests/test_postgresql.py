@@ -151,6 +151,16 @@ def test_scores_reasons_and_membership(db, rows):
     assert one(db, """SELECT capball_inside('{"ball":{"c":[0,0],"r":1}}', '{1,0}'::real[])""") is True
 
 
+def test_a_detector_is_that_of_the_command_with_its_verdicts_and_p_values(db, rows, command):
+    text = one(db, "SELECT capball_detector(x, 0.05, row) FROM t")
+    assert text == command.ball(rows, "--robust", "--contamination", "0.05")
+    model = capball.BallModel.from_json(text)
+    scores = model.scores(rows.astype(float))
+    got = db.execute("SELECT capball_is_outlier(%s, x), capball_p_value(%s, x) FROM t ORDER BY row", (text,) * 2, binary=True).fetchall()
+    outliers, p = zip(*got)
+    assert list(outliers) == list(model.verdicts(scores) == -1) and list(p) == list(model.p_values(scores))
+
+
 def test_a_map_from_a_table_is_parsed_once(db):
     """Compressed and stored apart as it is, a map of 200 columns would cost a hundred times the row if read each time."""
     db.execute("CREATE TEMP TABLE wide AS SELECT i AS row, (SELECT array_agg((sin(i * j) * 9)::real) FROM generate_series(1, 200) j) AS x FROM generate_series(1, 500) i")
@@ -203,6 +213,7 @@ def hostile(text, model, x):
     yield "22023", "nu must be > 0", "SELECT capball_svdd(x, 0) FROM t"
     yield "22023", "nu must", "SELECT capball_svdd(x, 'nan') FROM t"
     yield "22023", "nu must", "SELECT capball_svdd(x, 2) FROM t"
+    yield "22023", "contamination must", "SELECT capball_detector(x, 'nan') FROM t"
     yield "22023", "constant", "SELECT capball_svdd(x, 1 / (row + 1.0)) FROM t"
     yield "22023", "no goal", "SELECT capball_fit(x, 'größer') FROM t"
     yield "22023", "twice", "SELECT capball_enclosing_ball(x, 1) FROM t"

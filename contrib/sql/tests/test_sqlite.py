@@ -107,6 +107,20 @@ def test_scores_reasons_and_membership(table, rows):
     assert math.fsum(parts) == pytest.approx(model.radius**2 - scores[5], rel=1e-12)
 
 
+def test_a_detector_is_that_of_the_command_with_its_verdicts_and_p_values(table, rows, command):
+    text = one(table, f"SELECT capball_detector(x, 0.05, row) FROM {SHUFFLED}")
+    assert text == command.ball(rows, "--robust", "--contamination", "0.05")
+    model = capball.BallModel.from_json(text)
+    scores = model.scores(rows.astype(float))
+    got = table.execute("SELECT capball_is_outlier(?1, x), capball_p_value(?1, x) FROM t", (text,)).fetchall()
+    outliers, p = zip(*got)
+    assert list(outliers) == list(model.verdicts(scores) == -1) and 0 < sum(outliers) <= 75
+    assert list(p) == list(model.p_values(scores))
+    refused(table, "contamination must be > 0, got 0", "SELECT capball_detector(x, 0) FROM t")
+    refused(table, "contamination must lie in", "SELECT capball_detector(x, 0.7) FROM t")
+    refused(table, "the model has no p-values", "SELECT capball_p_value(capball_svdd(x, 0.1), x) FROM t")
+
+
 @pytest.mark.parametrize("region, point, answer", [
     ('{"ball":{"c":[0,0],"r":1}}', "[1,0]", 1),
     ('{"ball":{"c":[0,0],"r":1}}', "[1.0000001,0]", 0),

@@ -156,7 +156,7 @@ export interface Strange {
  *  outliers, that of `capball ball --robust` if `calibrate` is given as well: p-values of new rows. */
 export class BallModel {
   private constructor();
-  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; robust?: boolean; calibrate?: boolean; balls?: number; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
+  static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; robust?: boolean; calibrate?: boolean; balls?: number | 'auto'; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
   static parse(text: string, name?: string): BallModel;
   readonly method: string;
   readonly d: number;

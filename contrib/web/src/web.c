@@ -143,6 +143,15 @@ void web_get_count(web_options *options, const char *key, size_t *to) {
   if (get_integer(options, key, (double)UINT32_MAX, &number)) *to = (size_t)number;
 }
 
+void web_get_count_or(web_options *options, const char *key, const char *word, size_t *to) {
+  const cpb_json *value = member(options, key);
+  const char *text = value != NULL ? cpb_json_string_of(value) : NULL;
+  if (text != NULL && strcmp(text, word) == 0)
+    *to = SIZE_MAX;
+  else
+    web_get_count(options, key, to);
+}
+
 void web_get_seed(web_options *options, const char *key, uint64_t *to) {
   double number;
   if (get_integer(options, key, 0x1p53, &number)) *to = (uint64_t)number;

@@ -47,6 +47,8 @@ cpb_status web_close(web_options *options, cpb_status status); /* status, unless
 /* Members; absent and null ones leave *to unchanged. */
 void web_get_number(web_options *options, const char *key, double *to);
 void web_get_count(web_options *options, const char *key, size_t *to);
+/* The same, or `word`, which is SIZE_MAX. */
+void web_get_count_or(web_options *options, const char *key, const char *word, size_t *to);
 void web_get_seed(web_options *options, const char *key, uint64_t *to);
 void web_get_flag(web_options *options, const char *key, bool *to);
 void web_get_vector(web_options *options, const char *key, size_t count, const double **to);

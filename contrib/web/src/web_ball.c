@@ -89,7 +89,7 @@ WEB(model_fit) cpb_model *web_model_fit(const web_rows *rows, const char *text) 
   web_get_flag(&o, "standardize", &fit.standardize);
   web_get_flag(&o, "robust", &fit.robust);
   web_get_flag(&o, "calibrate", &fit.calibrate);
-  web_get_count(&o, "balls", &fit.balls);
+  web_get_count_or(&o, "balls", "auto", &fit.balls);
   web_get_seed(&o, "seed", &fit.seed);
   web_get_number(&o, "contamination", &fit.contamination);
   web_get_vector(&o, "weights", rows->view.rows, &fit.weights);

@@ -49,8 +49,13 @@ class EngineError(RuntimeError):
 class Trial(NamedTuple):
     """One way to the engine, measured on a sample.
 
-    recall   share of the true neighbours among its candidates, which decides; error is its standard error
-    first    share among as many of its first as there are true ones
+    transform  how rows and queries go to the engine: "sphere", "normalize", ..
+    metric     what the engine ranks by: "cosine", "ip" or "l2"
+    scale      of the sphere; NaN for other transforms
+    recall     share of the true neighbours among its candidates, which decides
+    error      its standard error
+    first      share among as many of its first as there are true ones
+    twice      asked again, by balls of the k-th distance that each query has found
     """
 
     transform: str

@@ -51,7 +51,7 @@ def _full(found: Sequence[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
     return ids
 
 
-class Annoy:
+class Annoy(Engine):
     """Trees of random hyperplanes; 10 trees, as in the paper."""
 
     package = "annoy"
@@ -82,7 +82,7 @@ class Annoy:
         self.index.load(str(path))
 
 
-class Hnswlib:
+class Hnswlib(Engine):
     """A graph of hnswlib; M = 16, ef = 200 for building and searching."""
 
     package = "hnswlib"
@@ -97,6 +97,7 @@ class Hnswlib:
         self.index.add_items(rows, num_threads=self.threads)
 
     def grow(self, rows: np.ndarray, first: int) -> None:
+        """Takes more rows in, whose ids begin with `first`."""
         self.index.resize_index(first + len(rows))
         self.index.add_items(rows, np.arange(first, first + len(rows)), num_threads=self.threads)
 
@@ -112,7 +113,7 @@ class Hnswlib:
         self.index.load_index(str(path))
 
 
-class Faiss:
+class Faiss(Engine):
     """Any index that faiss's factory makes: "Flat", "HNSW32", "IVF100,PQ16", .. ; trained on the rows."""
 
     package = "faiss"
@@ -131,6 +132,7 @@ class Faiss:
         self.index.add(rows)
 
     def grow(self, rows: np.ndarray, first: int) -> None:
+        """Takes more rows in, whose ids begin with `first`."""
         self.index.add(self._ready(rows))
 
     def _ready(self, rows: np.ndarray) -> np.ndarray:
@@ -153,7 +155,7 @@ class Faiss:
         self.index, self.cosine = module("faiss").read_index(str(path)), metric == "cosine"
 
 
-class Scann:
+class Scann(Engine):
     """Google's ScaNN: a tree, asymmetric hashing, and reordering of the best 100."""
 
     package = "scann"
@@ -193,7 +195,7 @@ class Scann:
         self.index, self.cosine = module("scann").scann_ops_pybind.load_searcher(str(path)), metric == "cosine"
 
 
-class Usearch:
+class Usearch(Engine):
     """A graph of usearch; dtype "f32", "f16" or "i8"."""
 
     package = "usearch.index"
@@ -211,6 +213,7 @@ class Usearch:
         self.index.add(np.arange(len(rows)), np.ascontiguousarray(rows, np.float32), threads=1)
 
     def grow(self, rows: np.ndarray, first: int) -> None:
+        """Takes more rows in, whose ids begin with `first`."""
         self.index.add(np.arange(first, first + len(rows)), np.ascontiguousarray(rows, np.float32), threads=1)
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
@@ -225,7 +228,7 @@ class Usearch:
         self.index.load(str(path))
 
 
-class Pgvector:
+class Pgvector(Engine):
     """A table of PostgreSQL with pgvector's HNSW index; `dsn` as psycopg takes it."""
 
     package = "psycopg"
@@ -449,6 +452,7 @@ class Callable_:
         self.rows, self.metric = np.load(path), metric
 
 
+# The engines that have a name, as `Euclidean` and `python -m capball.engines` take it, and what makes the adapter of each.
 BY_NAME: dict[str, Callable[..., Engine]] = {
     "annoy": Annoy,
     "hnswlib": Hnswlib,

@@ -302,7 +302,7 @@ def unembed(y: Tensor, t: Tensor, center: Tensor | None = None) -> Tensor:
 class _Scaled(nn.Module):
     """A layer with a scale s = exp(t), learned or fixed, and a fixed centre or none."""
 
-    center: Tensor | None
+    center: Tensor | None  # d numbers that are subtracted, or None
 
     def __init__(self, s: float = 1.0, learnable: bool = True, center: Any = None) -> None:
         super().__init__()
@@ -321,6 +321,7 @@ class _Scaled(nn.Module):
         return _scale(self.t)
 
     def extra_repr(self) -> str:
+        """What repr() shows between its brackets."""
         return f"s={self.s:.6g}, learnable={isinstance(self.t, nn.Parameter)}"
 
 
@@ -328,6 +329,7 @@ class Sphere(_Scaled):
     """y = S(x) = (2 s x, s^2-|x|^2)/(|x|^2+s^2), of x - center where one is given: d numbers to d+1 on the unit sphere."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """S(x) over the last dimension."""
         return embed(x, self.t, self.center)
 
     def map(self, d: int) -> capball.SphereMap:
@@ -340,6 +342,7 @@ class InverseSphere(_Scaled):
     """x = S^-1(y/|y|), and center added where one is given: d+1 numbers to d."""
 
     def forward(self, y: Tensor) -> Tensor:
+        """S^-1(y/|y|) over the last dimension."""
         return unembed(y, self.t, self.center)
 
 
@@ -354,6 +357,7 @@ class CapLinear(nn.Linear):
         super().__init__(d + 1, units, bias=True, **keywords)
 
     def extra_repr(self) -> str:
+        """What repr() shows between its brackets."""
         return f"d={self.in_features - 1}, units={self.out_features}"
 
     def regions(self, sphere: "Sphere | nn.Module | float") -> list[capball.Region]:
@@ -444,6 +448,7 @@ class SphereCapLinear(nn.Module):
         self.caps = CapLinear(d, units, **keywords)
 
     def forward(self, x: Tensor) -> Tensor:
+        """<p,S(x)> - b for each unit."""
         sphere, caps = self.sphere, self.caps
         t, weight, bias = sphere.t, caps.weight, caps.bias
         if x.is_cuda and t.is_cuda and _whole(x, weight) and not _taken_apart():
