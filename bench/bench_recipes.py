@@ -6,9 +6,12 @@ Recall is the share of the true Euclidean neighbours: `as it is`, rows given to 
 budget=100, which chooses the transform. Times are of one query, in milliseconds, in Python. The first set are clustered rows whose
 norms span two decades, the second words of GloVe, if ../shared/data has them."""
 
+import atexit
+import importlib
 import importlib.metadata
 import os
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -20,7 +23,7 @@ from capball.engines import BY_NAME, Euclidean, adapters
 
 PACKAGES = {"annoy": "annoy", "chroma": "chromadb", "duckdb": "duckdb", "faiss-hnsw": "faiss-cpu", "hnswlib": "hnswlib", "lancedb": "lancedb",
             "milvus-lite": "milvus-lite", "qdrant": "qdrant-client", "scann": "scann", "sqlite-vec": "sqlite-vec", "usearch": "usearch",
-            "voyager": "voyager", "pgvector": "psycopg"}
+            "voyager": "voyager", "pgvector": "pgserver"}
 n, asked, k = int(os.environ.get("ENGINE_ROWS", 4000)), 100, 10
 
 
@@ -46,14 +49,24 @@ def share(found, true):
     return np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(found, true)])
 
 
+def settings_of(name):
+    """Of pgvector: a server in a folder, by pgserver, which has the extension."""
+    if name != "pgvector":
+        return {}
+    folder = tempfile.mkdtemp()
+    server = importlib.import_module("pgserver").get_server(folder)
+    atexit.register(server.cleanup)
+    return {"dsn": server.get_uri()}
+
+
 def line(name, data):
-    cells = []
+    cells, settings = [], settings_of(name)
     for _, rows, queries in data:
         true = capball.knn(rows, queries, k).ids
-        engine = adapters.engine(name)
+        engine = adapters.engine(name, **settings)
         engine.build(rows, "cosine")
         plain, before = timed(lambda q: engine.search(q, k), queries)
-        index = Euclidean(name, budget=100).add(rows)
+        index = Euclidean(name, budget=100, **settings).add(rows)
         found, after = timed(lambda q: index.search(q, k).ids, queries)
         cells.append(f"{share(plain, true):.3f}, {before:.2f} ms | {share(found, true):.3f}, {after:.2f} ms, {index.transform}")
     return f"| {name} {importlib.metadata.version(PACKAGES[name])} | {', '.join(engine.metrics)} | {' | '.join(cells)} |"

@@ -9,7 +9,7 @@ index = capball.Index.open(sys.argv[1], follow=True)
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, disable_nagle_algorithm, wbufsize = "HTTP/1.1", True, -1
     log_message = lambda self, *words: None
 
     def do_POST(self):

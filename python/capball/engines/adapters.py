@@ -394,9 +394,11 @@ class SqliteVec:
     metrics = ("cosine", "l2")
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        self.db = sqlite3.connect(":memory:", check_same_thread=False)
+        self.db: Any = sqlite3.connect(":memory:", check_same_thread=False)
+        if not hasattr(self.db, "enable_load_extension"):  # a Python without extensions of SQLite
+            self.db = module("apsw").Connection(":memory:")
         self.db.enable_load_extension(True)
-        module("sqlite_vec").load(self.db)
+        self.db.load_extension(module("sqlite_vec").loadable_path())
         self.db.execute(f"CREATE VIRTUAL TABLE rows USING vec0(y float[{rows.shape[1]}] distance_metric={metric})")
         self.add(rows, 0)
 
