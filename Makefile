@@ -106,6 +106,13 @@ python: setup-python ## wheel and sdist of the Python package, in build/dist
 wheel: setup-python ## the wheel to distribute: zig, glibc 2.17, every Python since 3.11
 	@tools/package-python wheel
 
+.PHONY: wheels packages
+wheels: setup-wheels build ## the sdist and a wheel for each platform, by zig; what this machine can run is run; prints a table
+	@tools/wheels
+
+packages: setup-packages build ## packages of contrib/packages: built, installed, run, removed in build/packages
+	@tools/packages
+
 asan-python: setup-test ## the Python package called wrongly, under ASan and UBSan
 	@tools/package-python asan
 

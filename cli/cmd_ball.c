@@ -198,7 +198,7 @@ static int fit(cli_input *in) {
 }
 
 static const char *method_name(size_t i) {
-  return i + 1 < CPB_MODEL_METHODS ? cpb_model_method_name((cpb_model_method)(i + 1)) : NULL;
+  return i <= CPB_SVDD_CAP_SVM_PAPER ? cpb_model_method_name((cpb_model_method)(i + 1)) : NULL;
 }
 
 static CLI_OPTION(output, "output", 'o', CLI_WRITTEN, "MODEL.json", output,

@@ -151,8 +151,10 @@ const cli_command cli_verb_index_build = {
     .operands = "BASE -o INDEX",
     .summary = "an index of the rows of a file, for exact search",
     .text =
-        "The index holds the rows, and codes if rows have 32 to 16384 numbers: of one byte per number, or of "
-        "fewer directions of the rows, as a sample suggests; index info prints which. Ids are row numbers, "
+        "The index holds the rows, and codes if rows have 32 to 16384 numbers: of one byte per number, "
+        "or of a "
+        "few directions of the rows and then of more, as a sample suggests; index info prints which. Ids "
+        "are row numbers, "
         "from 0, or those of --ids, or text keys of --keys. BASE is read once, a block at a time, and may be "
         "larger than memory, but with --ids or --keys.",
     .example = "printf '0,0\\n3,4\\n6,8\\n1,1\\n' > base.csv\n"
@@ -369,14 +371,21 @@ static void print_facts(const cpb_index_report *f) {
   printf("%llu row%s of %zu, %s, %s; %llu removed, next id %llu; searched ", (unsigned long long)f->rows,
          cli_s(f->rows), f->cols, cpb_dtype_name(f->dtype), cpb_metric_name(f->metric),
          (unsigned long long)f->removed, (unsigned long long)f->next_id);
-  if (f->directions > 0)
-    printf("by codes of %zu directions and the length of the rest, one byte each\n", f->directions);
-  else
-    puts(f->bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
+  if (f->levels[0] == 0) puts(f->bytes ? "by codes of one byte" : "in floats: rows are too short for codes");
+  if (f->levels[0] > 0) printf("by codes of %zu", f->levels[0]);
+  for (size_t i = 1; i < CPB_INDEX_LEVELS && f->levels[i] > 0; i++) printf(", then %zu", f->levels[i]);
+  if (f->levels[0] > 0) puts(" directions and the length of the rest, one byte each");
   printf("%s; ", f->keys ? "text keys" : "whole numbers as ids");
   print_bytes("", f->file_bytes, "");
   if (f->bytes) print_bytes(", of which codes ", f->code_bytes, "");
   print_bytes(", changes since it was written or compacted ", f->log_bytes, "\n");
+}
+
+static cpb_text *levels_of(const cpb_index_report *f) {
+  double levels[CPB_INDEX_LEVELS];
+  size_t count = 0;
+  for (; count < CPB_INDEX_LEVELS && f->levels[count] > 0; count++) levels[count] = (double)f->levels[count];
+  return cli_json("V", levels, count);
 }
 
 static int info(cli_job *job) {
@@ -385,13 +394,13 @@ static int info(cli_job *job) {
   if (result != CLI_OK) return result;
   cpb_index_report f = facts_of(index);
   if (job->options.json)
-    result = cli_print_json(
-        job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b, s:I, s:b, s:I, s:I}", "rows",
-                      (uint64_t)f.rows, "columns", (uint64_t)f.cols, "dtype", cpb_dtype_name(f.dtype),
-                      "metric", cpb_metric_name(f.metric), "removed", (uint64_t)f.removed, "next_id",
-                      (uint64_t)f.next_id, "code_bytes", (uint64_t)f.code_bytes, "bytes", (int)f.bytes,
-                      "directions", (uint64_t)f.directions, "keys", (int)f.keys, "file_bytes",
-                      (uint64_t)f.file_bytes, "log_bytes", (uint64_t)f.log_bytes));
+    result = cli_print_json(job, cli_json("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b, s:o, s:b, s:I, s:I}",
+                                          "rows", (uint64_t)f.rows, "columns", (uint64_t)f.cols, "dtype",
+                                          cpb_dtype_name(f.dtype), "metric", cpb_metric_name(f.metric),
+                                          "removed", (uint64_t)f.removed, "next_id", (uint64_t)f.next_id,
+                                          "code_bytes", (uint64_t)f.code_bytes, "bytes", (int)f.bytes,
+                                          "levels", levels_of(&f), "keys", (int)f.keys, "file_bytes",
+                                          (uint64_t)f.file_bytes, "log_bytes", (uint64_t)f.log_bytes));
   else
     print_facts(&f);
   cpb_index_free(index);

@@ -327,7 +327,7 @@ CLI_OPTIONS(options, &model, &output, &top, &html, &predict, &ranks, &alpha, &fd
 const cli_command cli_verb_score = {
     .verb = "score",
     .operands = "-m MODEL.json DATA",
-    .summary = "score rows by a ball: inside or outside, how far, and why; or by classes",
+    .summary = "score rows by a ball or by classes: inside or outside, how far, and why",
     .formula = "score = r^2 - |x-c|^2,  >= 0 is inside                                      T3 T11",
     .text =
         "-o writes one number per row, f64 unless --dtype or the format says otherwise; in csv and tsv "

@@ -23,6 +23,9 @@ CPB_BEGIN
 
 typedef struct cpb_index cpb_index;
 
+#define CPB_INDEX_UNFOLDED SIZE_MAX
+#define CPB_INDEX_LEVELS 4
+
 /** The definition of an index. Start from cpb_index_options_init. */
 typedef struct cpb_index_options {
   size_t size;     /* sizeof(cpb_index_options) */
@@ -32,13 +35,14 @@ typedef struct cpb_index_options {
   bool
       borrow; /* do not copy added rows: they must stay valid and unchanged until the index is freed or compacted */
   const char *const *columns; /* names of the columns, for callers; stored in files. NULL: none */
-  /** Codes are of this many principal directions of the rows and of the length of the rest, which bound every distance (T15).
-   *  0: as many as a sample of the rows suggests, or none, once there are 2048 rows. It is a matter of time only.
-   *  EINVAL unless it is less than cols and at most 63, or CPB_INDEX_UNFOLDED: codes of all numbers. */
-  size_t directions;
+  /** Rows are compared with a query by codes of a few principal directions and of the length of the rest, which bound every
+   *  distance (T15); those that remain by codes of more directions, and so on. How many directions each of these levels has,
+   *  in total: ascending, 0 after the last one. All 0: as a sample of the rows suggests, which may be codes of all numbers,
+   *  once there are 2048 rows. It is a matter of time only. EINVAL unless the first is at most 63 and less than cols, and the
+   *  last at most 512 and cols, or the first is CPB_INDEX_UNFOLDED: codes of all numbers. */
+  size_t levels[CPB_INDEX_LEVELS];
   bool keys; /* rows are added with text keys, by cpb_index_add_keys and cpb_index_put_keys only */
 } cpb_index_options;
-#define CPB_INDEX_UNFOLDED SIZE_MAX
 CPB_API void cpb_index_options_init(cpb_index_options *options, size_t size);
 
 /** Creates an empty index in memory, owned by the caller. */
@@ -180,9 +184,11 @@ typedef struct cpb_index_report {
   /** Bytes after the last record of the file that were ignored when it was opened, or removed if for writing: a write
    *  interrupted by a power failure, or damage. */
   uint64_t dropped;
-  size_t directions; /* of the codes, beside the length of the rest; 0: these are codes of all numbers */
-  bool keys;         /* rows have text keys */
-  bool writable;     /* was opened for writing, or has no file */
+  /** Directions of each level of the codes, beside the length of the rest; 0 after the last one, and if they are codes of all
+   *  numbers. */
+  size_t levels[CPB_INDEX_LEVELS];
+  bool keys;     /* rows have text keys */
+  bool writable; /* was opened for writing, or has no file */
   uint64_t file_bytes,
       log_bytes; /* of the file it was opened from, as far as it has been read, and of its log; 0: none */
 } cpb_index_report;

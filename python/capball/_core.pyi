@@ -1,6 +1,6 @@
 """The C part of capball, for type checkers. Rows are anything with numbers; see capball._arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -212,8 +212,8 @@ class Search:
 
 class Index:
     """Rows with ids, searched exactly."""
-    def __new__(cls, d: int, metric: str = "l2", dtype: str = "float32", copy: bool = True, directions: int = 0,
-                keys: bool = False) -> Self: ...
+    def __new__(cls, d: int, metric: str = "l2", dtype: str = "float32", copy: bool = True,
+                levels: Sequence[int] | None = None, keys: bool = False) -> Self: ...
     @classmethod
     def open(cls, path: Any, writable: bool = False) -> Self: ...
     def save(self, path: Any = None) -> None: ...

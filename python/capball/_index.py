@@ -7,7 +7,7 @@ import tempfile
 import threading
 import warnings
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -123,9 +123,9 @@ class Index(_core.Index):
             must not be modified afterwards
     keys    True: rows have text keys instead of ids: UTF-8, at most 65536 bytes each. Everything that takes or gives ids then
             takes and gives keys
-    directions  how many directions of the rows the codes are of, beside the length of the rest, which bounds all distances:
-            None: as many as a sample of the rows suggests, when there are 2048; 0: codes of all numbers. Results do not
-            depend on it
+    levels  how many directions of the rows codes are of, beside the length of the rest, which bounds all distances, such as
+            [24, 72]: rows that 24 directions cannot exclude are compared by 72. None: as a sample of the rows suggests, when
+            there are 2048; []: codes of all numbers. Results do not depend on it
 
     >>> import capball
     >>> index = capball.Index([[0.0, 0.0], [2.0, 0.0], [5.0, 0.0]])
@@ -137,7 +137,7 @@ class Index(_core.Index):
     _lending: Any = nullcontext()  # held by calls that change them
     _writable = _closed = _keyed = False
 
-    def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True, directions: int | None = None, *,
+    def __new__(cls, d: Any, metric: str = "l2", dtype: Any = None, copy: bool = True, levels: Sequence[int] | None = None, *,
                 ids: Any = None, keys: bool | None = None) -> Index:
         blocks = _columns.blocks(d, ids)
         first = next(blocks, None) if blocks is not None else None
@@ -146,7 +146,7 @@ class Index(_core.Index):
         if keys is None:
             keys = first is not None and first[1] is not None and _keys.is_text(first[1])
         width = d if first is None else first[0].shape[1]
-        made = super().__new__(cls, width, metric, np.dtype(dtype).name, copy, *(() if directions is None else (directions,)), keys=keys)
+        made = super().__new__(cls, width, metric, np.dtype(dtype).name, copy, *(() if levels is None else (levels,)), keys=keys)
         made._keyed = keys
         if not copy:
             made._lent, made._lending = [], threading.Lock()
@@ -428,8 +428,9 @@ class Index(_core.Index):
 
     def describe(self) -> dict[str, Any]:
         """Contents and counters: d, dtype, metric, rows; removed rows that still take space, until compact; next_id, that of
-        the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; directions of these
-        codes, 0 if they are of all numbers; queries answered, rows measured for them, and queries answered by_floats because codes could not separate their nearest rows."""
+        the next row added without one; code_bytes; bytes, whether rows have codes of one byte per number; levels, the
+        numbers of directions of these codes, none if they are of all numbers; queries answered, rows measured for them, and
+        queries answered by_floats because codes could not separate their nearest rows."""
         self._check()
         return super().describe()
 

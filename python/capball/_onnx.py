@@ -58,6 +58,8 @@ def of_ball(model: Any, dtype: Any) -> Any:
     """x -> score, outlier and, of a calibrated model, p."""
     if model.center is None:
         raise ValueError("a ball of a kernel's feature space has no ONNX graph")
+    if model.region_kind != 1:
+        raise ValueError("the model is no ball: take to_onnx of its region")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")
     g = _Graph()

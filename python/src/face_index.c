@@ -22,8 +22,26 @@ static PyObject *outcome(cpb_status status, const cpb_error *error) {
 
 /* ---- objects */
 
+/* A sequence of numbers of directions; an empty one, or of 0: none. */
+static int take_levels(PyObject *value, cpb_index_options *options) {
+  if (value == NULL || value == Py_None) return 0;
+  PyObject *given = PySequence_Tuple(value);
+  if (given == NULL) return -1;
+  Py_ssize_t count = PyTuple_Size(given);
+  int result = 0;
+  if (count > CPB_INDEX_LEVELS) {
+    PyErr_Format(PyExc_ValueError, "levels: there are at most %d, got %zd", CPB_INDEX_LEVELS, count);
+    result = -1;
+  }
+  for (Py_ssize_t i = 0; i < count && result == 0; i++)
+    result = face_size(PyTuple_GetItem(given, i), "levels", &options->levels[i]);
+  if (options->levels[0] == 0) options->levels[0] = CPB_INDEX_UNFOLDED;
+  Py_DECREF(given);
+  return result;
+}
+
 static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"d", "metric", "dtype", "copy", "directions", "keys", NULL};
+  static char *names[] = {"d", "metric", "dtype", "copy", "levels", "keys", NULL};
   PyObject *values[6] = {NULL};
   bool copy = true;
   if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOOOO:Index", names, &values[0], &values[1], &values[2],
@@ -33,10 +51,9 @@ static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keyword
   cpb_index_options_init(&options, sizeof options);
   if (face_size(values[0], "d", &options.cols) < 0 || face_metric(values[1], &options.metric) < 0 ||
       face_row_dtype(values[2], &options.dtype) < 0 || face_flag(values[3], &copy) < 0 ||
-      face_size(values[4], "directions", &options.directions) < 0 || face_flag(values[5], &options.keys) < 0)
+      take_levels(values[4], &options) < 0 || face_flag(values[5], &options.keys) < 0)
     return NULL;
   options.borrow = !copy;
-  if (values[4] != NULL && options.directions == 0) options.directions = CPB_INDEX_UNFOLDED;
   cpb_index *index;
   cpb_error error;
   cpb_status status = cpb_index_new(&options, &index, &error);
@@ -667,11 +684,18 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
   cpb_index_report r = {.size = sizeof r};
   (void)unused;
   describe(held(self), &r);
-  return Py_BuildValue("{sn ss ss sK sK sK sK sO sn sK sK sK sK sO sO sK sK}", "d", (Py_ssize_t)r.cols,
+  PyObject *levels = PyList_New(0);
+  for (size_t i = 0; levels != NULL && i < CPB_INDEX_LEVELS && r.levels[i] > 0; i++) {
+    PyObject *level = PyLong_FromSize_t(r.levels[i]);
+    if (level == NULL || PyList_Append(levels, level) < 0) Py_CLEAR(levels);
+    Py_XDECREF(level);
+  }
+  if (levels == NULL) return NULL;
+  return Py_BuildValue("{sn ss ss sK sK sK sK sO sN sK sK sK sK sO sO sK sK}", "d", (Py_ssize_t)r.cols,
                        "dtype", cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
                        (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
                        (unsigned long long)r.next_id, "code_bytes", (unsigned long long)r.code_bytes, "bytes",
-                       r.bytes ? Py_True : Py_False, "directions", (Py_ssize_t)r.directions, "queries",
+                       r.bytes ? Py_True : Py_False, "levels", levels, "queries",
                        (unsigned long long)r.queries, "measured", (unsigned long long)r.measured, "by_floats",
                        (unsigned long long)r.by_floats, "dropped", (unsigned long long)r.dropped, "keys",
                        r.keys ? Py_True : Py_False, "writable", r.writable ? Py_True : Py_False, "file_bytes",

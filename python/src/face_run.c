@@ -18,7 +18,7 @@ static cpb_pool *shared_pool(void) {
 }
 
 /* On the thread that made the call, without the GIL: looks for Ctrl-C too. */
-static int tell(void *context, double share) {
+static int report_share(void *context, double share) {
   face_run *run = context;
   PyGILState_STATE state = PyGILState_Ensure();
   int stop = PyErr_CheckSignals() < 0;
@@ -57,7 +57,7 @@ int face_run_quietly(face_run *run, PyObject *threads) {
 int face_run_begin(face_run *run, PyObject *threads, PyObject *progress) {
   if (face_run_quietly(run, threads) < 0) return -1;
   run->progress = progress;
-  run->exec.progress = tell;
+  run->exec.progress = report_share;
   run->exec.context = run;
   return 0;
 }

@@ -16,6 +16,7 @@ enum { TRIED = 8, TAKEN = 16, SAMPLE = 8192, ROWS_PER_BALL = 20 };
 static const double LEAST_GAIN = 0.1;
 
 typedef struct trial {
+  const cpb_model_fit_options *options;
   size_t d, kept, halves[2]; /* rows with a weight; of the two halves of the sample */
   double *x[2], *shuffled;   /* rows of the halves; of the second, shuffled */
   cpb_memory memory;
@@ -26,14 +27,14 @@ static bool is_drawn(const trial *t, uint64_t hash) {
 }
 
 /* Rows by a hash of their numbers: whether they are drawn, and for which half. */
-static cpb_status take_halves(trial *t, cpb_view y, const double *weight, uint64_t seed, cpb_error *error) {
+static cpb_status take_halves(trial *t, cpb_view y, const double *weight, cpb_error *error) {
   const size_t MOST = 2 * SAMPLE; /* which chance does not reach */
   size_t room = t->kept < MOST ? t->kept : MOST;
   for (int half = 0; half < 2; half++) t->x[half] = cpb_memory_take(&t->memory, room, t->d * sizeof(double));
   t->shuffled = cpb_memory_take(&t->memory, room, t->d * sizeof(double));
   if (t->memory.failed) return cpb_fail_memory(error, "a sample of %zu rows", room);
   for (size_t i = 0; i < y.rows; i++) {
-    uint64_t hash = cpb_row_sample_hash(seed, i);
+    uint64_t hash = cpb_row_sample_hash(t->options->seed, i);
     size_t half = hash & 1, at = t->halves[half];
     if (!(weight[i] > 0) || !is_drawn(t, hash) || at == room) continue;
     memcpy(t->x[half] + at * t->d, (const double *)y.data + i * t->d, t->d * sizeof(double));
@@ -43,8 +44,8 @@ static cpb_status take_halves(trial *t, cpb_view y, const double *weight, uint64
 }
 
 /* Each column of the second half in an order of its own. */
-static void shuffle(trial *t, uint64_t seed) {
-  cpb_random random = {seed};
+static void shuffle(trial *t) {
+  cpb_random random = {t->options->seed};
   size_t n = t->halves[1], d = t->d;
   memcpy(t->shuffled, t->x[1], n * d * sizeof(double));
   for (size_t j = 0; j < d; j++)
@@ -57,13 +58,12 @@ static void shuffle(trial *t, uint64_t seed) {
 }
 
 /* Means of k groups of the first half. */
-static cpb_status find_means(const trial *t, size_t k, uint64_t seed, size_t *group, double *means,
-                             const cpb_exec *exec, cpb_error *error) {
+static cpb_status find_means(const trial *t, size_t k, size_t *group, double *means, const cpb_exec *exec,
+                             cpb_error *error) {
   size_t n = t->halves[0], d = t->d, rows[TRIED] = {0};
-  cpb_model_fit_options o;
-  cpb_model_fit_options_init(&o, sizeof o);
+  cpb_model_fit_options o = *t->options;
   o.balls = k;
-  o.seed = seed;
+  o.weights = NULL;
   memset(means, 0, k * d * sizeof *means);
   memset(group, 0, n * sizeof *group);
   cpb_status status = CPB_OK;
@@ -88,8 +88,7 @@ static void score_rows(const trial *t, const double *x, const double *means, siz
 }
 
 /* The share of pairs of a row and a shuffled one in which the row is nearer to a mean. */
-static cpb_status tell_apart(trial *t, size_t k, uint64_t seed, double *share, const cpb_exec *exec,
-                             cpb_error *error) {
+static cpb_status tell_apart(trial *t, size_t k, double *share, const cpb_exec *exec, cpb_error *error) {
   size_t n = t->halves[1];
   cpb_ranking ranking = {.size = sizeof ranking};
   cpb_memory memory = {0};
@@ -98,7 +97,7 @@ static cpb_status tell_apart(trial *t, size_t k, uint64_t seed, double *share, c
   double *labels = cpb_memory_zeros(&memory, n, 2 * sizeof *labels);
   size_t *group = cpb_memory_take(&memory, t->halves[0], sizeof *group);
   cpb_status status = memory.failed ? cpb_fail_memory(error, "the means of %zu groups", k)
-                                    : find_means(t, k, seed, group, means, exec, error);
+                                    : find_means(t, k, group, means, exec, error);
   if (status == CPB_OK) {
     score_rows(t, t->x[1], means, k, scores);
     score_rows(t, t->shuffled, means, k, scores + n);
@@ -110,9 +109,9 @@ static cpb_status tell_apart(trial *t, size_t k, uint64_t seed, double *share, c
   return status;
 }
 
-cpb_status cpb_choose_balls(cpb_view y, const double *weight, uint64_t seed, size_t *balls, cpb_text *notes,
-                            const cpb_exec *exec, cpb_error *error) {
-  trial t = {.d = y.cols};
+cpb_status cpb_choose_balls(cpb_view y, const double *weight, const cpb_model_fit_options *options,
+                            size_t *balls, cpb_text *notes, const cpb_exec *exec, cpb_error *error) {
+  trial t = {.options = options, .d = y.cols};
   double one = 0, several = 0;
   *balls = 1;
   for (size_t i = 0; i < y.rows; i++) t.kept += weight[i] > 0;
@@ -121,12 +120,12 @@ cpb_status cpb_choose_balls(cpb_view y, const double *weight, uint64_t seed, siz
                     TAKEN);
     return CPB_OK;
   }
-  cpb_status status = take_halves(&t, y, weight, seed, error);
+  cpb_status status = take_halves(&t, y, weight, error);
   if (status == CPB_OK) {
-    shuffle(&t, seed);
-    status = tell_apart(&t, 1, seed, &one, CPB_EXEC_PART(exec, 0, 0), error);
+    shuffle(&t);
+    status = tell_apart(&t, 1, &one, CPB_EXEC_PART(exec, 0, 0), error);
   }
-  if (status == CPB_OK) status = tell_apart(&t, TRIED, seed, &several, exec, error);
+  if (status == CPB_OK) status = tell_apart(&t, TRIED, &several, exec, error);
   cpb_memory_free(&t.memory);
   if (status != CPB_OK) return status;
   bool clouds = several - one >= LEAST_GAIN;

@@ -1,4 +1,5 @@
 /* A classifier as JSON, one key per line; see json_file.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static void put_labels(cpb_text *l, const cpb_classes_options *o) {
 }
 
 static void put_planes(cpb_text *l, const cpb_classes_options *o) {
-  cpb_json_put(l, "planes", "{s:I, s:[", "count", (uint64_t)o->planes, "rows");
+  cpb_json_put(l, "planes", "{s:I, s:[", "count", (uint64_t)o->planes, "class");
   for (size_t k = 0; k < o->planes; k++)
     cpb_text_format(l, "%s%llu", k == 0 ? "" : ", ", (unsigned long long)o->owners[k]);
   cpb_json_pack(l, "], s:V, s:V}", "w0", o->w0, o->planes, "w", o->w, o->planes * (o->d + 1));
@@ -75,6 +76,17 @@ static cpb_class_rule read_rule(cpb_json_file *f) {
   return CPB_CLASS_SOFTMAX;
 }
 
+/* Numbers that are none of a class become one that no class has. */
+static const uint64_t *read_owners(cpb_json_file *f, const cpb_json *planes, size_t count) {
+  const double *numbers = cpb_json_numbers(f, planes, "class", count, NULL);
+  uint64_t *owners = cpb_json_room(f, count, sizeof *owners);
+  for (size_t k = 0; numbers != NULL && owners != NULL && k < count; k++)
+    owners[k] = numbers[k] >= 0 && numbers[k] <= PLANES_MAX && numbers[k] == trunc(numbers[k])
+                    ? (uint64_t)numbers[k]
+                    : UINT64_MAX;
+  return numbers == NULL ? NULL : owners;
+}
+
 static void *make(cpb_json_file *f) {
   cpb_classes_options o;
   cpb_classes *made = NULL;
@@ -91,7 +103,7 @@ static void *make(cpb_json_file *f) {
   o.whiten = cpb_json_numbers(f, f->root, "whiten", o.d * o.d, NULL);
   const cpb_json *planes = cpb_json_get(f->root, "planes");
   o.planes = cpb_json_count(f, planes, "count", 2, PLANES_MAX);
-  o.owners = cpb_json_row_numbers(f, planes, o.planes);
+  o.owners = read_owners(f, planes, o.planes);
   o.w0 = cpb_json_numbers(f, planes, "w0", o.planes, NULL);
   o.w = cpb_json_numbers(f, planes, "w", o.planes * (o.d + 1), NULL);
   o.columns = cpb_json_read_names(f, o.d);

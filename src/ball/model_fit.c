@@ -382,7 +382,7 @@ static cpb_status trim(fitting *f, cpb_error *error) {
   if (status != CPB_OK) return status;
   status = whiten_rows(f, CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error);
   if (status == CPB_OK && f->o.balls == CPB_BALLS_AUTO)
-    status = cpb_choose_balls(f->y, f->robust.weight, f->o.seed, &f->o.balls, &f->robust.notes,
+    status = cpb_choose_balls(f->y, f->robust.weight, &f->o, &f->o.balls, &f->robust.notes,
                               CPB_EXEC_PART(f->exec, TRIMMED, TRIMMED), error);
   f->model.robust = true;
   f->model.notes = f->robust.notes.bytes;

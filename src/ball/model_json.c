@@ -131,7 +131,7 @@ static void read_support(cpb_json_file *f, cpb_model_options *o) {
 static void read_balls(cpb_json_file *f, cpb_model_options *o) {
   const cpb_json *balls = cpb_json_get(f->root, "balls");
   if (balls == NULL) return;
-  o->balls = cpb_json_count(f, balls, "count", 2, SIZE_MAX / DIM_MAX / 64);
+  o->balls = cpb_json_count(f, balls, "count", 2, (long long)(SIZE_MAX / 64 / (o->d == 0 ? 1 : o->d)));
   o->centers = cpb_json_numbers(f, balls, "centers", o->balls * o->d, NULL);
   o->ball_radii = cpb_json_numbers(f, balls, "radii", o->balls, NULL);
   o->ball_gaps = cpb_json_numbers(f, balls, "gaps", o->balls, NULL);

@@ -1,5 +1,5 @@
 /* Files, folders of names, mappings and locks of the operating system. Paths are UTF-8 on Windows, bytes elsewhere. What a
- * function promises after a crash or a power failure, on each system, is in docs/reference/limits.md.
+ * function promises after a crash or a power failure, on each system, is in docs/reference/platforms.md.
  *
  * Functions that return bool or a descriptor set errno when they fail. */
 #ifndef CPB_BASE_SYSTEM_FILE_H

@@ -26,3 +26,5 @@ LANE_INLINE bytes_vec bytes_add(bytes_vec sum, bytes_vec line, bytes_vec word) {
 
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel) { bytes_scan(panel); }
+void cpb_sum_bytes_avx2(const cpb_panel_sums *panels);
+void cpb_sum_bytes_avx2(const cpb_panel_sums *panels) { bytes_sums(panels); }

@@ -93,3 +93,6 @@ void cpb_scan_bytes_vnni(const cpb_panel_bytes *panel) {
   else
     bytes_scan(panel);
 }
+
+void cpb_sum_bytes_vnni(const cpb_panel_sums *panels);
+void cpb_sum_bytes_vnni(const cpb_panel_sums *panels) { bytes_sums(panels); }

@@ -3,6 +3,7 @@
 #ifndef CPB_LOOPS_GRID_H
 #define CPB_LOOPS_GRID_H
 
+#include <math.h>
 #include <string.h>
 
 #include "loops/lanes.h"
@@ -203,6 +204,39 @@ OF_BYTES(u8, uint8_t)
 OF_BYTES(i8, int8_t)
 #undef OF_BYTES
 
+/* Minus the largest of their opposites is the smallest. */
+static float keys(const int32_t *sum, const int32_t *term, float of_sum, float of_term, float *key) {
+  lanes_f32 opposite;
+  float most[CPB_LANES];
+  EACH_VECTOR(k, VECTORS_f32) opposite.part[k] = (vec_f32){0} - INFINITY;
+  for (size_t j = 0; j < CPB_BYTES_COLS; j += VEC_F32) {
+    grid_i32 of, bits, always;
+    memcpy(&of, sum + j, sizeof of);
+    vec_f32 x = __builtin_convertvector(of, vec_f32) * of_sum;
+    memcpy(&of, term + j, sizeof of);
+    x += __builtin_convertvector(of, vec_f32) * of_term;
+    always = (grid_i32)(of == INT32_MAX);
+    bits = ((grid_i32)x & ~always) | ((grid_i32)((vec_f32){0} - INFINITY) & always);
+    x = (vec_f32)bits;
+    memcpy(key + j, &x, sizeof x);
+    opposite.part[j / VEC_F32 % VECTORS_f32] = vec_max_f32(-x, opposite.part[j / VEC_F32 % VECTORS_f32]);
+  }
+  lanes_store_f32(most, opposite);
+  float largest = most[0];
+  for (size_t j = 1; j < CPB_LANES; j++) largest = larger(most[j], largest);
+  return -largest;
+}
+
+static void fine_products(const int8_t *const *x, size_t count, const int16_t *y, size_t n, int32_t *to) {
+  for (size_t row = 0; row < count; row++) {
+    const int8_t *of = x[row];
+    int32_t sum = 0;
+    for (size_t first = 0; first < n; first += CPB_LANES)
+      for (size_t i = 0; i < CPB_LANES; i++) sum += (int16_t)of[first + i] * y[first + i];
+    to[row] = sum;
+  }
+}
+
 /* The entries of a table that lanes_f64.h, products and this file provide. */
 #define COMMON_LOOPS                                                                                         \
   .widen = {[CPB_F32] = widen_f32,                                                                           \
@@ -221,6 +255,6 @@ OF_BYTES(i8, int8_t)
   .whole_dot = {[CPB_U8] = whole_dot_u8, [CPB_I8] = whole_dot_i8}, .first_above = first_above,               \
   .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
   .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip,      \
-  .thresholds = thresholds
+  .thresholds = thresholds, .keys = keys, .fine_products = fine_products
 
 #endif

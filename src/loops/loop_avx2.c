@@ -6,6 +6,7 @@
 #include "loops/grid.h"
 
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
+void cpb_sum_bytes_avx2(const cpb_panel_sums *panels);
 
 const cpb_loops cpb_loops_avx2 = {
     .name = "avx2",
@@ -17,4 +18,5 @@ const cpb_loops cpb_loops_avx2 = {
     .hamming = hamming_wide,
     .digest = digest,
     .scan_bytes = cpb_scan_bytes_avx2,
+    .sum_bytes = cpb_sum_bytes_avx2,
 };

@@ -10,6 +10,8 @@ void cpb_panel_bytes_vnni(const cpb_panel_bytes *panel);
 void cpb_panel_bytes_amx(const cpb_panel_bytes *panel);
 void cpb_scan_bytes_avx2(const cpb_panel_bytes *panel);
 void cpb_scan_bytes_vnni(const cpb_panel_bytes *panel);
+void cpb_sum_bytes_avx2(const cpb_panel_sums *panels);
+void cpb_sum_bytes_vnni(const cpb_panel_sums *panels);
 
 /* Tiles read a panel once for sixteen rows, vectors for each CPB_BYTES_ROWS: as many or fewer are quicker without tiles. */
 static void scan_bytes_amx(const cpb_panel_bytes *panel) {
@@ -35,6 +37,7 @@ const cpb_loops cpb_loops_avx512 = {
     .name = "avx512",
     LOOPS_AVX512,
     .scan_bytes = cpb_scan_bytes_avx2,
+    .sum_bytes = cpb_sum_bytes_avx2,
 };
 
 const cpb_loops cpb_loops_avx512vnni = {
@@ -42,6 +45,7 @@ const cpb_loops cpb_loops_avx512vnni = {
     LOOPS_AVX512,
     .panel_bytes = cpb_panel_bytes_vnni,
     .scan_bytes = cpb_scan_bytes_vnni,
+    .sum_bytes = cpb_sum_bytes_vnni,
 };
 
 const cpb_loops cpb_loops_amx = {
@@ -49,4 +53,5 @@ const cpb_loops cpb_loops_amx = {
     LOOPS_AVX512,
     .panel_bytes = cpb_panel_bytes_amx,
     .scan_bytes = scan_bytes_amx,
+    .sum_bytes = cpb_sum_bytes_vnni,
 };

@@ -6,6 +6,8 @@
 
 void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
 void cpb_panel_bytes_plain(const cpb_panel_bytes *p) { panel_bytes(p); }
+void cpb_sum_bytes_plain(const cpb_panel_sums *panels);
+void cpb_sum_bytes_plain(const cpb_panel_sums *panels) { panel_sums(panels); }
 
 const cpb_loops cpb_loops_plain = {
     .name = "plain",
@@ -17,4 +19,5 @@ const cpb_loops cpb_loops_plain = {
     .digest = digest,
     .panel_bytes = panel_bytes,
     .scan_bytes = panel_bytes,
+    .sum_bytes = panel_sums,
 };

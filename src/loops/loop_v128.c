@@ -6,6 +6,7 @@
 #include "loops/grid.h"
 #if defined(__aarch64__)
 void cpb_panel_bytes_plain(const cpb_panel_bytes *panel);
+void cpb_sum_bytes_plain(const cpb_panel_sums *panels);
 #else
 #include "loops/products_v128.h"
 #include "loops/panel_bytes.inc"
@@ -22,9 +23,11 @@ const cpb_loops cpb_loops_v128 = {
 #if defined(__aarch64__)
     .tile = tile,
     .scan_bytes = cpb_panel_bytes_plain,
+    .sum_bytes = cpb_sum_bytes_plain,
 #else
     .tile = tile_v128,
     .panel_bytes = bytes_products,
     .scan_bytes = bytes_scan,
+    .sum_bytes = bytes_sums,
 #endif
 };

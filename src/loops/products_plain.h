@@ -58,6 +58,16 @@ static void panel_bytes(const cpb_panel_bytes *p) {
   }
 }
 
+static void panel_sums(const cpb_panel_sums *p) {
+  for (size_t i = 0; i < p->panels; i++)
+    panel_bytes_row(&(cpb_panel_bytes){.columns = CPB_BYTES_COLS,
+                                       .words = p->words,
+                                       .a = p->a,
+                                       .start = &p->start,
+                                       .b = p->b + i * p->words * CPB_BYTES_WORD * CPB_BYTES_COLS},
+                    0, p->sums + i * CPB_BYTES_COLS);
+}
+
 static void signs(const float *values, float margin, uint64_t *above, uint64_t *unsure) {
   *above = *unsure = 0;
   for (size_t j = 0; j < CPB_PANEL_COLS; j++) {

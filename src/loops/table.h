@@ -214,6 +214,18 @@ static inline size_t cpb_bytes_at(size_t words, size_t i, size_t k) {
          k % CPB_BYTES_LINE;
 }
 
+/* One row against many panels: sums[i * CPB_BYTES_COLS + j] is the value of column j of panel i. `a` and `b` are as in
+ * cpb_panel_bytes; no value may exceed 32 bits. */
+typedef struct cpb_panel_sums {
+  size_t panels, words;
+  const int8_t *a;
+  int32_t start;
+  const uint8_t *b;
+  int32_t *sums;
+} cpb_panel_sums;
+
+enum { CPB_FINE_NUMBERS = 1024, CPB_FINE_MOST = 8191 }; /* so that sums fit 32 bits */
+
 /* Bytes of a panel of so many words, rounded up to whole lines: zeros. */
 static inline size_t cpb_bytes_panel(size_t words) {
   enum { LINE_OF_WORDS = CPB_BYTES_LINE / CPB_BYTES_WORD };
@@ -321,6 +333,13 @@ typedef struct cpb_loops {
   /* The same where the panel holds base rows and the rows are queries, one or many; never NULL. What b has after its
    * words is multiplied by zeros of a: it may be anything, but must be readable up to a whole line of a. */
   void (*scan_bytes)(const cpb_panel_bytes *panel);
+  /* The values of one row of a and all columns of panels that follow one another, COLS of each. */
+  void (*sum_bytes)(const cpb_panel_sums *panels);
+  /* key[j] = of_sum sum[j] + of_term term[j] of CPB_BYTES_COLS columns, each product rounded, -inf where a term is INT32_MAX;
+   * returns the smallest. */
+  float (*keys)(const int32_t *sum, const int32_t *term, float of_sum, float of_term, float *key);
+  /* to[i] = <x_i,y> of n <= CPB_FINE_NUMBERS codes, a multiple of CPB_LANES, and numbers up to CPB_FINE_MOST in absolute value. */
+  void (*fine_products)(const int8_t *const *x, size_t count, const int16_t *y, size_t n, int32_t *to);
 } cpb_loops;
 
 /* The loop for these rows. It can be called for a part of them that begins a multiple of CPB_LANES rows after the first. Look it

@@ -18,24 +18,18 @@ static size_t rows_of_a_run(size_t d) {
   return (groups < 1 ? 1 : groups > MOST ? MOST : groups) * CPB_BYTES_GROUP;
 }
 
-bool cpb_byte_filter_new_folded(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries,
-                                cpb_metric values, size_t d_of_values) {
+bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries) {
   size_t d = float_filter->d;
   *filter = (cpb_byte_filter){.float_filter = float_filter,
                               .words = cpb_bytes_words(d),
                               .panel_count = (queries + COLS - 1) / COLS,
-                              .values = values,
-                              .error = ((double)d_of_values + 32) * 0x1p-51,
+                              .error = cpb_value_error(d),
                               .root = sqrt((double)d),
                               .run_rows = rows_of_a_run(d),
                               .group = CPB_BYTES_GROUP};
   filter->center = cpb_memory_lines(&filter->memory, 2 * line_floats(d), sizeof *filter->center);
   filter->opposite = cpb_memory_lines(&filter->memory, d, sizeof *filter->opposite);
   return !filter->memory.failed;
-}
-
-bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries) {
-  return cpb_byte_filter_new_folded(filter, float_filter, queries, float_filter->metric, float_filter->d);
 }
 
 /* As many as there are columns. */
@@ -252,16 +246,6 @@ void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries
   filter->panels[panel].step = step;
   for (size_t j = 0; j < count; j++)
     grid_query(filter, queries, queries->order[first + j], &filter->panels[panel], j, codes);
-}
-
-void cpb_byte_filter_unfold(cpb_byte_filter *filter, size_t slot, const cpb_query_scale *query_scale,
-                            double error) {
-  cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
-  size_t j = slot % COLS;
-  panel->query_scale[j] = *query_scale;
-  panel->rest[j] += error;
-  panel->length[j] += error;
-  panel->loose[j] += error * filter->center_size * (1 + 1e-11);
 }
 
 /* ---- whether bytes can separate the rows ---- */
@@ -592,14 +576,18 @@ void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t ru
 
 /* ---- bounds ---- */
 
-double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value) {
-  const cpb_byte_filter_panel *panel = &filter->panels[slot / COLS];
-  double bound = cpb_query_scale_value(&panel->query_scale[slot % COLS], value);
-  switch (filter->values) {
-  case CPB_L2: return bound * (1 + filter->error) + DBL_MIN;
+double cpb_bound_of_value(cpb_metric metric, double error, const cpb_query_scale *query_scale, double value) {
+  double bound = cpb_query_scale_value(query_scale, value);
+  switch (metric) {
+  case CPB_L2: return bound * (1 + error) + DBL_MIN;
   case CPB_IP: return isinf(bound) ? -bound : -bound + fabs(bound) * 1e-15 + DBL_MIN;
-  default: return sqrt(fmax(0, 2 - 2 * value) + 4 * filter->error) * (1 + 1e-15);
+  default: return sqrt(fmax(0, 2 - 2 * value) + 4 * error) * (1 + 1e-15);
   }
+}
+
+double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value) {
+  return cpb_bound_of_value(filter->float_filter->metric, filter->error,
+                            &filter->panels[slot / COLS].query_scale[slot % COLS], value);
 }
 
 /* A start may be too high, never too low; if it exceeds 32 bits, it is above every threshold. */

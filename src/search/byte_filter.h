@@ -59,14 +59,12 @@ typedef struct cpb_byte_filter {
   const cpb_float_filter *float_filter;
   size_t words, panel_count;
   cpb_byte_filter_kind kind;
-  bool fails; /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
-  cpb_metric
-      values;   /* that are measured in double: the metric of the rows, or of those that they are folds of */
-  double error; /* relative error of these values */
-  double root;  /* of the number of columns */
-  double usual_reach;                         /* typical reach of rows about the centre */
-  float *center;                              /* m, and as many zeros */
-  double *opposite;                           /* p */
+  bool fails;         /* a sample shows that bytes cannot separate the nearest rows: no grids are built */
+  double error;       /* relative error of values that are measured in double */
+  double root;        /* of the number of columns */
+  double usual_reach; /* typical reach of rows about the centre */
+  float *center;      /* m, and as many zeros */
+  double *opposite;   /* p */
   double center_size, opposite_size, product; /* |m|, |p|, <m,p> */
   uint8_t *codes_of_queries;
   cpb_byte_filter_panel *panels;
@@ -99,9 +97,7 @@ typedef struct cpb_byte_filter_queries {
   size_t block_rows;
 } cpb_byte_filter_queries;
 
-/* For this many queries; false if out of memory. The other: of folds of rows of d columns and another metric. */
-bool cpb_byte_filter_new_folded(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries,
-                                cpb_metric values, size_t d);
+/* For this many queries; false if out of memory. */
 bool cpb_byte_filter_new(cpb_byte_filter *filter, const cpb_float_filter *float_filter, size_t queries);
 void cpb_byte_filter_free(cpb_byte_filter *filter);
 
@@ -126,11 +122,6 @@ double cpb_byte_filter_step(const cpb_byte_filter *filter, const cpb_byte_filter
 void cpb_byte_filter_grid(cpb_byte_filter *filter, const cpb_byte_filter_queries *queries, size_t panel,
                           double step);
 
-/* For a query that is the fold of another one (search/t15_fold.h), with an error: bounds are to hold for that one, whose scale
- * values have. */
-void cpb_byte_filter_unfold(cpb_byte_filter *filter, size_t slot, const cpb_query_scale *query_scale,
-                            double error);
-
 /* A block of rows, block.rows of them, in three steps: rows [first, first+count) as numbers, in any parts; the
  * order of the runs; runs as codes, in any order, those of a run from row `place` of `codes` on, where a group begins.
  * fault[i] is 0 or the fault of a row. */
@@ -141,7 +132,13 @@ void cpb_byte_filter_codes(cpb_byte_filter *filter, cpb_view block, size_t run, 
 /* What bounds need, of the rows of a run that has codes. */
 void cpb_byte_filter_describe(cpb_byte_filter *filter, cpb_view block, size_t run);
 
-/* The bound of rows whose value, measured in double, is at least as near as `value`. */
+/* The bound of rows whose value, measured in double with this relative error, is at least as near as `value`. */
+double cpb_bound_of_value(cpb_metric metric, double error, const cpb_query_scale *query_scale, double value);
+
+/* The relative error of values of rows of d columns. */
+static inline double cpb_value_error(size_t d) { return ((double)d + 32) * 0x1p-51; }
+
+/* The same for a slot. */
 double cpb_byte_filter_bound(const cpb_byte_filter *filter, size_t slot, double value);
 
 /* Where the sums of a run's rows start for a panel, and above what they are within bounds. */

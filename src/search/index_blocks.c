@@ -14,28 +14,54 @@ static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 size_t cpb_block_row_bytes(const cpb_index *index) { return whole_lines(BLOCK * index->row_bytes); }
 
-static size_t code_bytes_of(size_t columns) {
-  return whole_lines(cpb_codes_bytes(cpb_bytes_words(columns)) + PANELS * sizeof(cpb_byte_filter_run) +
+static size_t columns_of(const cpb_index *index, const cpb_fold *fold) {
+  return fold != NULL ? fold->columns : index->options.cols;
+}
+
+/* Where the descriptors of panels are, behind the codes. Those of folds are read in whole words only. */
+static size_t panels_at(const cpb_index *index, const cpb_fold *fold) {
+  size_t words = cpb_bytes_words(columns_of(index, fold));
+  return fold != NULL ? BLOCK * words * CPB_BYTES_WORD : cpb_codes_bytes(words);
+}
+
+/* With a fold, or of all numbers. */
+static size_t code_bytes_of(const cpb_index *index, const cpb_fold *fold) {
+  if (!index->bytes) return 0;
+  return whole_lines(panels_at(index, fold) + PANELS * sizeof(cpb_byte_filter_run) +
                      BLOCK * (sizeof(int32_t) + sizeof(uint16_t)));
 }
 
-size_t cpb_block_code_bytes(const cpb_index *index) {
-  return index->bytes ? code_bytes_of(cpb_codes_columns(index)) : 0;
+static size_t record_bytes_of(const cpb_index *index, const cpb_fold *fold) {
+  size_t bytes = 0;
+  for (size_t level = 1; index->bytes && fold != NULL && level < fold->levels; level++)
+    bytes += cpb_record_bytes(fold, level);
+  return BLOCK * bytes;
 }
 
-static void place_block(const cpb_index *index, size_t columns, cpb_index_block *block, char *rows,
-                        char *codes) {
+size_t cpb_block_code_bytes(const cpb_index *index) { return code_bytes_of(index, index->fold); }
+
+size_t cpb_block_record_bytes(const cpb_index *index) { return record_bytes_of(index, index->fold); }
+
+char *cpb_block_record(const cpb_index *index, const cpb_index_block *block, size_t level, size_t at) {
+  char *records = block->records;
+  for (size_t before = 1; before < level; before++) records += BLOCK * cpb_record_bytes(index->fold, before);
+  return records + at * cpb_record_bytes(index->fold, level);
+}
+
+static void place_block(const cpb_index *index, const cpb_fold *fold, cpb_index_block *block, char *rows,
+                        char *codes, char *records) {
   block->rows = block->room = rows;
   if (!index->bytes) return;
-  char *at = codes + cpb_codes_bytes(cpb_bytes_words(columns));
+  char *at = codes + panels_at(index, fold);
   block->codes = (uint8_t *)codes;
   block->panels = (cpb_byte_filter_run *)(void *)at;
   block->term = (int32_t *)(void *)(at + PANELS * sizeof *block->panels);
   block->row_of = (uint16_t *)(void *)(block->term + BLOCK);
+  block->records = records;
 }
 
-void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes) {
-  place_block(index, cpb_codes_columns(index), block, rows, codes);
+void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows, char *codes, char *records) {
+  place_block(index, index->fold, block, rows, codes, records);
 }
 
 /* ---- memory ---- */
@@ -44,17 +70,19 @@ void cpb_block_place(const cpb_index *index, cpb_index_block *block, char *rows,
  * too long for a call that adds a few rows: memory of less than MUCH has none. */
 enum { PAGE = 2 << 20, MUCH = 8 << 20, SHARING = 512 /* blocks that share memory, at most */ };
 
-/* Zeroed memory for blocks [0, count): their codes, of rows of so many columns, then their rows. */
-static bool make_blocks(const cpb_index *index, size_t columns, cpb_index_block *blocks, size_t count) {
-  size_t row_bytes = cpb_block_row_bytes(index), code_bytes = index->bytes ? code_bytes_of(columns) : 0;
-  size_t bytes = count * (row_bytes + code_bytes),
+/* Zeroed memory for blocks [0, count): their codes, so that these follow each other, of rows with this fold; their records;
+ * their rows. */
+static bool make_blocks(const cpb_index *index, const cpb_fold *fold, cpb_index_block *blocks, size_t count) {
+  size_t rows = cpb_block_row_bytes(index), codes = code_bytes_of(index, fold),
+         records = record_bytes_of(index, fold);
+  size_t bytes = count * (rows + codes + records),
          mapped = bytes >= PAGE ? (bytes + PAGE - 1) / PAGE * PAGE : 0;
   char *memory = mapped > 0 ? cpb_sys_pages(mapped, mapped >= MUCH) : cpb_zero_lines(bytes, 1);
   if (memory == NULL) return false;
   for (size_t i = 0; i < count; i++) {
     blocks[i] = (cpb_index_block){.count = 0};
-    place_block(index, columns, &blocks[i], memory + count * code_bytes + i * row_bytes,
-                memory + i * code_bytes);
+    place_block(index, fold, &blocks[i], memory + count * (codes + records) + i * rows, memory + i * codes,
+                memory + count * codes + i * records);
   }
   blocks[0].memory = memory;
   blocks[0].memory_bytes = mapped;
@@ -62,13 +90,13 @@ static bool make_blocks(const cpb_index *index, size_t columns, cpb_index_block 
 }
 
 bool cpb_block_new(const cpb_index *index, cpb_index_block *block) {
-  return make_blocks(index, cpb_codes_columns(index), block, 1);
+  return make_blocks(index, index->fold, block, 1);
 }
 
 bool cpb_block_new_codes(const cpb_index *index, cpb_index_block *block) {
-  char *codes = cpb_zero_lines(code_bytes_of(index->options.cols), 1);
+  char *codes = cpb_zero_lines(code_bytes_of(index, NULL), 1);
   *block = (cpb_index_block){.memory = codes};
-  if (codes != NULL) place_block(index, index->options.cols, block, NULL, codes);
+  if (codes != NULL) place_block(index, NULL, block, NULL, codes, NULL);
   return codes != NULL;
 }
 
@@ -87,6 +115,7 @@ bool cpb_block_copy_to_memory(const cpb_index *index, cpb_index_block *block) {
   own.count = block->count;
   memcpy(own.rows, block->rows, block->count * index->row_bytes);
   if (index->bytes) memcpy(own.codes, block->codes, cpb_block_code_bytes(index));
+  if (cpb_block_record_bytes(index) > 0) memcpy(own.records, block->records, cpb_block_record_bytes(index));
   *block = own;
   return true;
 }
@@ -139,7 +168,7 @@ static bool make_more(cpb_index *index, size_t blocks) {
     size_t count = wanted > ahead ? wanted : ahead, room = index->block_room - index->block_made;
     count = count < SHARING ? count : SHARING;
     count = count < room ? count : room;
-    if (!make_blocks(index, cpb_codes_columns(index), &index->blocks[index->block_made], count)) return false;
+    if (!make_blocks(index, index->fold, &index->blocks[index->block_made], count)) return false;
     index->block_made += count;
   }
   return true;
@@ -178,10 +207,10 @@ static void copy_block(const cpb_index *index, size_t number, cpb_index_block *t
            index->row_bytes);
 }
 
-bool cpb_blocks_place_again(cpb_index *index, size_t columns) {
+bool cpb_blocks_place_again(cpb_index *index, const cpb_fold *fold) {
   size_t count = index->block_count;
   cpb_index_block *fresh = calloc(count + 1, sizeof *fresh);
-  if (fresh == NULL || (count > 0 && !make_blocks(index, columns, fresh, count))) {
+  if (fresh == NULL || (count > 0 && !make_blocks(index, fold, fresh, count))) {
     free(fresh);
     return false;
   }

@@ -11,9 +11,7 @@
 enum { PANEL = CPB_INDEX_PANEL, ALWAYS = INT32_MAX /* the term of a row that is never excluded */ };
 
 static bool new_filter(const cpb_index *index, cpb_fold *fold, cpb_byte_filter *filter) {
-  bool made = fold == NULL ? cpb_byte_filter_new(filter, &index->float_filter, 1)
-                           : cpb_byte_filter_new_folded(filter, &fold->rows, 1, index->options.metric,
-                                                        index->options.cols);
+  bool made = cpb_byte_filter_new(filter, fold == NULL ? &index->float_filter : &fold->rows, 1);
   if (!made) cpb_byte_filter_free(filter);
   return made;
 }
@@ -35,16 +33,23 @@ bool cpb_codes_set_fold(cpb_index *index, cpb_fold *fold) {
   return made;
 }
 
+/* Rows that are folded, as far as the first level is concerned. */
+static cpb_view first_level(const cpb_fold *fold, const float *folded, size_t count) {
+  cpb_view rows = cpb_rows(folded, CPB_F32, count, fold->columns);
+  rows.stride = fold->numbers;
+  return rows;
+}
+
 /* From the folds of the rows of the sample. */
 static bool prepare_folded(const cpb_index *index, cpb_fold *fold, cpb_byte_filter *filter, cpb_view sample) {
   cpb_fold_room room = {0};
-  float *folded = cpb_memory_take(&room.memory, sample.rows * (fold->columns + 1), sizeof *folded);
+  float *folded = cpb_memory_take(&room.memory, sample.rows * (fold->numbers + fold->levels), sizeof *folded);
   int *fault = cpb_memory_take(&room.memory, sample.rows, sizeof *fault);
   bool made = cpb_fold_room_new(&room, fold->d);
   if (made) {
     cpb_fold_rows(fold, &index->float_filter, sample, 0, sample.rows, &room, folded,
-                  folded + sample.rows * fold->columns, fault);
-    made = cpb_byte_filter_prepare_rows(filter, cpb_rows(folded, CPB_F32, sample.rows, fold->columns));
+                  folded + sample.rows * fold->numbers, fault);
+    made = cpb_byte_filter_prepare_rows(filter, first_level(fold, folded, sample.rows));
   }
   cpb_memory_free(&room.memory);
   return made;
@@ -62,8 +67,8 @@ static bool make_room(cpb_coder *coder, const cpb_index *index, const cpb_fold *
   if (!cpb_byte_filter_room(&coder->byte_filter, dtype, CPB_INDEX_BLOCK, PANEL)) return false;
   if (fold == NULL) return true;
   coder->folded =
-      cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK * fold->columns, sizeof *coder->folded);
-  coder->error = cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK, sizeof *coder->error);
+      cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK * fold->numbers, sizeof *coder->folded);
+  coder->error = cpb_memory_lines(&coder->room.memory, CPB_INDEX_BLOCK * fold->levels, sizeof *coder->error);
   return cpb_fold_room_new(&coder->room, fold->d);
 }
 
@@ -105,15 +110,15 @@ static bool prepare_filter(const cpb_index *index, chosen *c, cpb_view sample) {
 
 static bool place_again(cpb_index *index, const chosen *c) {
   if (index->fold == NULL && c->fold == NULL) return true;
-  return cpb_blocks_place_again(index, c->fold != NULL ? c->fold->columns : index->options.cols);
+  return cpb_blocks_place_again(index, c->fold);
 }
 
 /* A fold is worth its choice if there are many rows. */
 static bool choose_fold(const cpb_index *index, cpb_view sample, size_t n, cpb_fold **fold) {
   enum { MANY = 2048 };
-  size_t directions = index->options.directions;
-  if (directions == CPB_INDEX_UNFOLDED || (directions == 0 && n < MANY)) return true;
-  return cpb_fold_choose(&index->float_filter, sample, directions, fold);
+  cpb_fold_levels levels = cpb_index_levels(index);
+  if (index->options.levels[0] == CPB_INDEX_UNFOLDED || (levels.directions[0] == 0 && n < MANY)) return true;
+  return cpb_fold_choose(&index->float_filter, sample, &levels, fold);
 }
 
 /* A coder is among it, so that codes can be computed without memory if rows that are added with it are taken back. */
@@ -229,7 +234,23 @@ static void place_rows(const cpb_byte_filter *byte_filter, size_t count, uint8_t
   }
 }
 
-static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_block *block, size_t panel) {
+/* Of position `at` of a run, which is position `to` of the block. */
+static void write_records(const cpb_coder *coder, const cpb_index *index, const cpb_index_block *block,
+                          size_t run, size_t at, size_t to) {
+  const cpb_fold *fold = coder->fold;
+  const cpb_byte_filter *filter = &coder->byte_filter;
+  size_t place = at - filter->runs[run].first, row = filter->order[at], of_rho = fold->columns - 1;
+  cpb_record_before before = {filter->rows[at].rest,
+                              filter->codes[of_rho / CPB_BYTES_LINE * filter->group * CPB_BYTES_LINE +
+                                            place * CPB_BYTES_LINE + of_rho % CPB_BYTES_LINE]};
+  for (size_t level = 1; level < fold->levels; level++)
+    cpb_record_write(fold, level, coder->folded + row * fold->numbers, coder->error + row * fold->levels,
+                     &before, cpb_block_record(index, block, level, to));
+}
+
+static void keep_run(const cpb_coder *coder, const cpb_index *index, size_t run, cpb_index_block *block,
+                     size_t panel) {
+  const cpb_byte_filter *byte_filter = &coder->byte_filter;
   const cpb_byte_filter_run *of = &byte_filter->runs[run];
   size_t to = (panel + run) * PANEL;
   block->panels[panel + run] = *of;
@@ -238,6 +259,7 @@ static void keep_run(const cpb_byte_filter *byte_filter, size_t run, cpb_index_b
   for (size_t i = 0; i < of->count; i++) {
     block->term[to + i] = term_of(byte_filter, of->first + i);
     block->row_of[to + i] = (uint16_t)(panel * PANEL + byte_filter->order[of->first + i]);
+    if (coder->fold != NULL) write_records(coder, index, block, run, of->first + i, to + i);
   }
 }
 
@@ -263,16 +285,17 @@ static cpb_view number_rows(cpb_coder *coder, const cpb_index *index, cpb_index_
   enum { FEW = CPB_FOLD_ROWS };
   const cpb_fold *fold = coder->fold;
   cpb_byte_filter *byte_filter = &coder->byte_filter;
-  cpb_view folded = fold == NULL ? rows : cpb_rows(coder->folded, CPB_F32, rows.rows, fold->columns);
+  cpb_view folded = fold == NULL ? rows : first_level(fold, coder->folded, rows.rows);
   int none[FEW];
   for (size_t i = 0, end; i < rows.rows; i = end) {
     end = rows.rows - i < FEW ? rows.rows : i + FEW;
     copy_rows(index, block, copy, first + i, first + end);
     if (fold != NULL)
       cpb_fold_rows(fold, &index->float_filter, rows, i, end - i, &coder->room,
-                    coder->folded + i * fold->columns, coder->error + i, fault + i);
+                    coder->folded + i * fold->numbers, coder->error + i * fold->levels, fault + i);
     cpb_byte_filter_numbers(byte_filter, folded, i, end - i, fold != NULL ? none : fault + i);
-    for (size_t j = i; fold != NULL && j < end; j++) byte_filter->rounded[j] += coder->error[j];
+    for (size_t j = i; fold != NULL && j < end; j++)
+      byte_filter->rounded[j] += coder->error[j * fold->levels];
   }
   return folded;
 }
@@ -292,7 +315,7 @@ static int code_rows(cpb_coder *coder, const cpb_index *index, cpb_index_block *
   byte_filter->next = coder->fold != NULL ? (cpb_view){0} : copy->next;
   for (size_t run = 0; run < byte_filter->run_count; run++) {
     cpb_byte_filter_codes(byte_filter, rows, run, 0);
-    keep_run(byte_filter, run, block, first / PANEL);
+    keep_run(coder, index, run, block, first / PANEL);
   }
   return 0;
 }

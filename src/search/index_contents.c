@@ -47,16 +47,18 @@ void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
                            .rows = index->slots - index->removed,
                            .removed = index->removed,
                            .next_id = index->next_id,
-                           .code_bytes = index->block_count * cpb_block_code_bytes(index),
+                           .code_bytes = index->block_count *
+                                         (cpb_block_code_bytes(index) + cpb_block_record_bytes(index)),
                            .bytes = index->bytes,
                            .queries = atomic_load(&index->shared->queries),
                            .measured = atomic_load(&index->shared->measured),
                            .by_floats = atomic_load(&index->shared->by_floats),
                            .columns = index->options.columns,
                            .dropped = index->dropped,
-                           .directions = index->fold != NULL ? index->fold->directions : 0,
+                           .levels = {0},
                            .keys = index->options.keys,
                            .writable = index->file == NULL};
+  for (size_t i = 0; index->fold != NULL && i < CPB_INDEX_LEVELS; i++) ours.levels[i] = index->fold->end[i];
   if (index->file != NULL) index->file_calls->describe(index->file, &ours);
   cpb_index_unlock(index);
   cpb_sized_give(report, &ours, sizeof ours);

@@ -203,7 +203,7 @@ static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char 
     *block = (cpb_index_block){.mapped = true,
                                .count = l->slots - i * BLOCK < BLOCK ? l->slots - i * BLOCK : BLOCK};
     cpb_block_place(index, block, map + cpb_index_layout_rows(index, l, i),
-                    map + cpb_index_layout_codes(index, l, i));
+                    map + cpb_index_layout_codes(index, l, i), map + cpb_index_layout_records(index, l, i));
   }
   index->block_made = index->block_count;
   index->slots = l->slots;

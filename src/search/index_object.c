@@ -58,11 +58,14 @@ static cpb_status check_options(const cpb_index_options *options, cpb_error *err
   if (options->cols == 0) return cpb_fail_no_columns(error, "cols");
   if ((unsigned)options->metric >= CPB_METRICS) return cpb_fail_choice(error, "metric", (int)options->metric);
   if ((unsigned)options->dtype > CPB_I8) return cpb_fail_dtype(error, "dtype", options->dtype);
-  if (options->directions != CPB_INDEX_UNFOLDED &&
-      (options->directions > CPB_FOLD_MOST ||
-       (options->directions > 0 && options->directions >= options->cols)))
-    return cpb_fail_count(error, "directions", options->directions,
-                          "there must be fewer than columns, at most 63");
+  cpb_fold_levels levels;
+  memcpy(levels.directions, options->levels, sizeof levels.directions);
+  if (options->levels[0] != CPB_INDEX_UNFOLDED && !cpb_fold_levels_fit(&levels, options->cols))
+    return cpb_fail_count(
+        error, "levels", options->levels[0],
+        "levels must ascend, the first below the number of columns and at most %d, the last at most "
+        "that number and %d",
+        CPB_FOLD_FIRST, CPB_FOLD_MOST);
   return options->cols <= SIZE_MAX / BLOCK / 64
              ? CPB_OK
              : cpb_fail_count(error, "cols", options->cols, "rows must fit in memory");

@@ -31,6 +31,8 @@ typedef struct cpb_index_block {
   int32_t *term;  /* of a position, see cpb_codes_row */
   uint16_t *row_of;
   cpb_byte_filter_run *panels;
+  char *
+      records; /* of the further levels of a fold, level by level: that of a position at position * its size */
 } cpb_index_block;
 
 /* Memory that searches reuse. */
@@ -127,6 +129,14 @@ static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_bl
 
 /* The key of an id of an index that has keys, with the index locked; empty for an id that is not in it. */
 const char *cpb_index_key_of(const cpb_index *index, uint64_t id, size_t *bytes);
+
+/* The levels that were asked for; none: they are chosen, or there is no fold. */
+static inline cpb_fold_levels cpb_index_levels(const cpb_index *index) {
+  cpb_fold_levels levels = {{0}};
+  for (size_t i = 0; i < CPB_INDEX_LEVELS && index->options.levels[0] != CPB_INDEX_UNFOLDED; i++)
+    levels.directions[i] = index->options.levels[i];
+  return levels;
+}
 
 /* Pinned: stored in files. */
 typedef enum cpb_change_kind {

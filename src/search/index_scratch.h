@@ -16,4 +16,18 @@ static inline size_t cpb_scratch_lines(size_t count, size_t size) {
 }
 char *cpb_scratch_room(cpb_index_scratch *scratch, size_t bytes);
 
+/* Adds up the sizes of arrays or, given memory, places them. */
+typedef struct cpb_carver {
+  char *at;
+  size_t bytes;
+} cpb_carver;
+
+static inline void *cpb_carve(cpb_carver *c, size_t count, size_t size) {
+  size_t bytes = cpb_scratch_lines(count, size);
+  char *here = c->at;
+  c->bytes += bytes;
+  if (c->at != NULL) c->at += bytes;
+  return here;
+}
+
 #endif

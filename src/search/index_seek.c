@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "search/index_blocks.h"
 #include "search/index_codes.h"
+#include "search/index_folds.h"
 #include "search/index_scratch.h"
 #include "search/index_word_order.h"
 #include "base/tell.h"
@@ -36,11 +37,9 @@ typedef struct band {
 typedef struct seek {
   const cpb_scan_args *asked;
   const cpb_index *index;
-  const cpb_fold *fold; /* the index's; NULL: codes are of all numbers */
-  bool whole_codes;     /* codes of all numbers are made of rows of bytes, block by block, for many queries */
-  size_t columns;       /* numbers that have codes */
+  bool
+      whole_codes; /* codes of all numbers are made of the rows, block by block: the index has those of a fold */
   size_t n, groups, parts, room; /* groups: panels of the byte filter */
-  size_t tried;                  /* k or, with a fold, how many rows of the sample are measured, at least k */
   size_t shares;                 /* tasks are parts x shares of the bands */
   band *bands;
   size_t band_count;
@@ -48,11 +47,6 @@ typedef struct seek {
       byte_filter; /* the index's, with the grids of the queries; slots of queries are positions in the order */
   double *q;
   cpb_query_scale *known;
-  uint8_t *whole; /* rows of bytes with a fold: the queries that are of the same type, .. */
-  bool *is_whole; /* .. and which these are */
-  double *folded; /* with a fold: the queries as rows of codes are, .. */
-  cpb_query_scale *folded_known;
-  double *error; /* .. and bounds of their errors */
   size_t *order;
   int8_t *codes;   /* of the bands; two groups of rows for each panel */
   int32_t *offset; /* of a query's sums, 128 times the sum of its codes */
@@ -105,12 +99,6 @@ static void offer_nearest(const seek *s, query_state *of, size_t place, double k
   if (bound < *of->bound) *of->bound = bound;
 }
 
-static void fetch_row(const cpb_index *index, size_t slot) {
-  const cpb_index_block *block = &index->blocks[slot / CPB_INDEX_BLOCK];
-  if (!block->mapped && block->rows != NULL)
-    cpb_fetch_row(cpb_block_rows(index, block), slot % CPB_INDEX_BLOCK);
-}
-
 static void prune(query_state *of, double bound) {
   size_t kept = 0;
   for (size_t i = 0; i < of->count; i++) {
@@ -125,22 +113,7 @@ static bool is_exact(const seek *s, size_t place) {
   return s->byte_filter.panels[place / COLS].exact[place % COLS];
 }
 
-/* The value of two rows of bytes, with the bits of cpb_measure: sums are integers. */
-static bool measure_whole(const seek *s, size_t slot, size_t query, double *value) {
-  const cpb_index *index = s->index;
-  cpb_row_buffer buffer;
-  const char *row = cpb_slot_read(index, slot, &buffer);
-  const uint8_t *q = s->whole + query * index->row_bytes;
-  if (row == NULL) return false;
-  const cpb_loops *loops = index->float_filter.loops;
-  *value = index->options.metric == CPB_L2
-               ? sqrt((double)loops->whole_dist2[index->options.dtype](row, q, index->options.cols))
-               : (double)loops->whole_dot[index->options.dtype](row, q, index->options.cols);
-  return true;
-}
-
 static bool measure(const seek *s, size_t slot, size_t query, double *value) {
-  if (s->is_whole != NULL && s->is_whole[query]) return measure_whole(s, slot, query, value);
   return cpb_seek_measure(s->index, slot, s->q + query * s->index->options.cols, value);
 }
 
@@ -163,7 +136,7 @@ static void measure_some(seek *s, size_t place, query_state *from, size_t first,
   for (size_t i = first; i < end; i++) {
     double key;
     if (!is_exact(s, place) && i + AHEAD < end && from->deferred[i + AHEAD].key <= *to->bound)
-      fetch_row(s->index, (size_t)from->deferred[i + AHEAD].id);
+      cpb_slot_fetch(s->index, (size_t)from->deferred[i + AHEAD].id);
     if (from->deferred[i].key > *to->bound) continue;
     if (!measure_key(s, place, &from->deferred[i], to, &key)) {
       atomic_store(&s->unreadable, true);
@@ -185,15 +158,6 @@ static size_t sort_nearest(const seek *s, query_state *of) {
   return first;
 }
 
-/* Only those with the smallest lower bounds: the bound is then tighter for the others. */
-static void measure_first(seek *s, size_t place, query_state *of) {
-  size_t first = sort_nearest(s, of);
-  measure_some(s, place, of, 0, first, of);
-  of->count -= first;
-  memmove(of->deferred, of->deferred + first, of->count * sizeof *of->deferred);
-  prune(of, *of->bound);
-}
-
 /* Measures the rows that wait in `from`, those with the smallest lower bounds first. */
 static void measure_deferred(seek *s, size_t place, query_state *from, query_state *to) {
   prune(from, *to->bound);
@@ -205,14 +169,12 @@ static void measure_deferred(seek *s, size_t place, query_state *from, query_sta
 
 /* Whether so many measured rows were not results that floats would be faster. */
 static bool is_undecided(const seek *s, const query_state *of) {
-  enum { PART = 32, PART_OF_FOLDED = 8 };
-  return of->wasted > 512 + 8 * s->asked->k + s->index->slots / (s->fold != NULL ? PART_OF_FOLDED : PART);
+  enum { PART = 32 };
+  return of->wasted > 512 + 8 * s->asked->k + s->index->slots / PART;
 }
 
-/* Deferred rows have lower bounds only if codes are of folds: some are measured, so that others are beyond the bound. */
 static void make_place(seek *s, size_t place, query_state *of) {
   prune(of, *of->bound);
-  if (s->fold != NULL && of->count > s->room / 2) measure_first(s, place, of);
   if (of->count <= s->room - s->room / 4) return;
   measure_deferred(s, place, of, of);
   of->answer.undecided = is_undecided(s, of);
@@ -220,7 +182,7 @@ static void make_place(seek *s, size_t place, query_state *of) {
 
 static void take(seek *s, size_t place, query_state *of, size_t slot, double nearest, double farthest) {
   of->deferred[of->count++] = (cpb_ranked){nearest, slot};
-  if (s->asked->limits == NULL && s->fold == NULL) { /* folds have lower bounds only */
+  if (s->asked->limits == NULL) {
     cpb_best_offer(&of->farthest, farthest, slot);
     if (of->farthest.count == of->farthest.k && of->farthest.entry[0].key < *of->bound)
       *of->bound = of->farthest.entry[0].key;
@@ -362,7 +324,7 @@ static void look_at_block(seek *s, size_t part, const band *of, size_t block, co
 
 /* ---- a sample of the rows ---- */
 
-/* Many queries are compared with a panel of every third block first, or of every block if codes are of folds, and the rows that seem to be nearest are measured.
+/* Many queries are compared with a panel of every third block first, and the rows that seem to be nearest are measured.
  * These rows are compared again with all others: that takes less time than to defer all that pass while bounds are wide. */
 
 /* How near a row is on the scale of its band, up to a constant of the query: a formula for all metrics. */
@@ -396,7 +358,7 @@ static void sample_panel(look *l) {
 static void measure_sample(seek *s, size_t place, query_state *of) {
   const size_t count = of->farthest.count;
   cpb_best *nearest = &of->answer.rows;
-  for (size_t i = 0; i < count; i++) fetch_row(s->index, (size_t)of->farthest.entry[i].id);
+  for (size_t i = 0; i < count; i++) cpb_slot_fetch(s->index, (size_t)of->farthest.entry[i].id);
   for (size_t i = 0; i < count; i++) {
     double value;
     if (!measure(s, (size_t)of->farthest.entry[i].id, s->order[place], &value)) break;
@@ -409,11 +371,10 @@ static void measure_sample(seek *s, size_t place, query_state *of) {
 }
 
 /* The products of long rows take more time than a sample could save, and so do many measured rows if bytes are exact
- * anyway. A filter would be asked twice, and the rows of a file would be read twice. Folds have no other bounds to begin with. */
+ * anyway. A filter would be asked twice, and the rows of a file would be read twice. */
 static bool wants_sample(const seek *s, const band *of, size_t blocks) {
   enum { FEW_QUERIES = 16, FEW_BLOCKS = 24, LONG = 64 };
   if (s->asked->limits != NULL || s->asked->filter != NULL || s->whole_codes) return false;
-  if (s->fold != NULL) return blocks > 0;
   size_t most_k = s->byte_filter.kind == CPB_BYTE_FILTER_FLOATS ? 4 * blocks : blocks / 2;
   return s->index->file == NULL && s->byte_filter.words <= LONG && of->count >= FEW_QUERIES &&
          blocks >= FEW_BLOCKS && s->asked->k <= most_k;
@@ -422,11 +383,10 @@ static bool wants_sample(const seek *s, const band *of, size_t blocks) {
 /* Blocks far from each other first, because neighbours may be alike, and any of their panels, which are in the order of
  * reach. */
 static void sample_part(seek *s, size_t part, const band *of, size_t from, size_t to) {
-  enum { APART = 8, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
-  const size_t every = s->fold != NULL ? 1 : 3;
+  enum { APART = 8, EVERY = 3, PANELS = CPB_INDEX_BLOCK / CPB_INDEX_PANEL };
   if (!wants_sample(s, of, to - from)) return;
-  for (size_t i = 0; i < APART * every; i += every)
-    for (size_t block = from + i; block < to; block += APART * every) {
+  for (size_t i = 0; i < APART * EVERY; i += EVERY)
+    for (size_t block = from + i; block < to; block += APART * EVERY) {
       look l = look_of(s, part, of, block, &s->index->blocks[block]);
       size_t at = block % PANELS * CPB_INDEX_PANEL;
       if (at >= l.block->count) continue;
@@ -484,7 +444,7 @@ static const cpb_index_block *coded_block(seek *s, whole_coder *w, size_t block)
   if (!s->whole_codes) return of;
   w->block.count = of->count;
   w->block.rows = of->rows;
-  (void)cpb_coder_run(w->coder, s->index, &w->block, &(cpb_rows_copy){0}, 0, &row); /* bytes have no fault */
+  (void)cpb_coder_run(w->coder, s->index, &w->block, &(cpb_rows_copy){0}, 0, &row); /* rows had no fault */
   return &w->block;
 }
 
@@ -549,7 +509,7 @@ static void pack_query(seek *s, const band *of, size_t place) {
   const uint8_t *columns = s->byte_filter.codes_of_queries + place / COLS * cpb_bytes_panel(words);
   int8_t *to = s->codes + of->first / COLS * 2 * cpb_bytes_group(words);
   int32_t sum = 0;
-  for (size_t k = 0; k < s->columns; k++) {
+  for (size_t k = 0; k < s->index->options.cols; k++) {
     int32_t code = columns[cpb_bytes_panel_at(k, place % COLS)] - MIDDLE;
     to[cpb_bytes_at(words, place - of->first, k)] = (int8_t)code;
     sum += code;
@@ -574,48 +534,13 @@ static void find_bands(seek *s, const cpb_byte_filter_queries *queries) {
   }
 }
 
-/* The numbers of folds are not scaled any more. */
-static cpb_query_scale folded_scale(const cpb_query_scale *known) {
-  return (cpb_query_scale){.length = 1, .unit = 1, .scale = {1, 1}, .grain = known->grain};
-}
-
-/* Whether a query is a row of bytes, as those of the index are; it is then stored as one. */
-static bool take_whole(const seek *s, size_t query) {
-  const double *q = s->q + query * s->index->options.cols;
-  bool is_signed = s->index->options.dtype == CPB_I8;
-  uint8_t *to = s->whole + query * s->index->row_bytes;
-  for (size_t k = 0; k < s->index->options.cols; k++) {
-    if (!(q[k] >= (is_signed ? -128 : 0) && q[k] <= (is_signed ? 127 : 255)) || q[k] != (double)(int)q[k])
-      return false;
-    to[k] = (uint8_t)(int)q[k];
-  }
-  return true;
-}
-
-static void fold_queries(seek *s, double *z) {
-  const cpb_fold *fold = s->fold;
-  for (size_t i = 0; i < s->n; i++) {
-    s->error[i] = cpb_fold_query(fold, &s->index->float_filter, s->q + i * fold->d, &s->known[i], z,
-                                 s->folded + i * fold->columns);
-    s->folded_known[i] = folded_scale(&s->known[i]);
-    if (s->is_whole != NULL) s->is_whole[i] = take_whole(s, i);
-  }
-}
-
-static void grid_queries(seek *s, float *factors, double *z) {
+static void grid_queries(seek *s, float *factors) {
   size_t d = s->index->options.cols;
-  const cpb_fold *fold = s->fold;
   cpb_byte_filter_queries queries = {.n = s->n, .q = s->q, .query_scale = s->known, .order = s->order};
   cpb_ranked *room = s->query_states[0].deferred; /* not in use yet: that of all queries */
   for (size_t i = 0; i < s->n; i++)
     cpb_float_filter_query(&s->index->float_filter, s->q + i * d, &s->known[i], factors, 1);
-  if (fold != NULL) {
-    fold_queries(s, z);
-    queries.q = s->folded;
-    queries.query_scale = s->folded_known;
-  }
-  cpb_query_order(queries.query_scale, queries.q, fold != NULL ? fold->rows.center : s->index->center, s->n,
-                  s->columns, room, s->order);
+  cpb_query_order(s->known, s->q, s->index->center, s->n, d, room, s->order);
   find_bands(s, &queries);
   memset(s->codes, 0, 2 * s->groups * cpb_bytes_group(s->byte_filter.words));
   for (const band *of = s->bands; of < s->bands + s->band_count; of++) {
@@ -623,8 +548,6 @@ static void grid_queries(seek *s, float *factors, double *z) {
       cpb_byte_filter_grid(&s->byte_filter, &queries, (of->first + at) / COLS, of->step);
     for (size_t i = 0; i < of->count; i++) pack_query(s, of, of->first + i);
   }
-  for (size_t place = 0; fold != NULL && place < s->n; place++)
-    cpb_byte_filter_unfold(&s->byte_filter, place, &s->known[s->order[place]], s->error[s->order[place]]);
 }
 
 /* ---- room ---- */
@@ -638,57 +561,30 @@ static void share_work(seek *s) {
   s->parts = wanted / s->shares < blocks ? wanted / s->shares : blocks;
 }
 
-static bool is_of_bytes(const cpb_index *index) {
-  return index->row_bytes == index->options.cols && index->options.metric != CPB_COSINE;
-}
-
-typedef struct carver {
-  char *at;
-  size_t bytes;
-} carver;
-
-static void *carve(carver *c, size_t count, size_t size) {
-  size_t bytes = cpb_scratch_lines(count, size);
-  char *here = c->at;
-  c->bytes += bytes;
-  if (c->at != NULL) c->at += bytes;
-  return here;
-}
-
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(seek *s, carver *c, cpb_ranked **entries, float **factors, double **z,
+static void lay_out(seek *s, cpb_carver *c, cpb_ranked **entries, float **factors,
                     cpb_seek_answer **answers) {
   size_t d = s->index->options.cols, words = s->byte_filter.words, cells = s->parts * s->n;
-  size_t ordered = s->partial ? words : 0, folds = s->fold != NULL ? s->n : 0;
+  size_t ordered = s->partial ? words : 0;
   size_t kept = s->asked->limits != NULL ? 0 : s->asked->k;
-  s->q = carve(c, s->n * d, sizeof *s->q);
-  s->known = carve(c, s->n, sizeof *s->known);
-  s->folded = carve(c, folds * s->columns, sizeof *s->folded);
-  s->folded_known = carve(c, folds, sizeof *s->folded_known);
-  s->whole = NULL;
-  s->is_whole = NULL;
-  if (folds > 0 && is_of_bytes(s->index)) {
-    s->whole = carve(c, folds, s->index->row_bytes);
-    s->is_whole = carve(c, folds, sizeof *s->is_whole);
-  }
-  s->error = carve(c, folds, sizeof *s->error);
-  *z = carve(c, folds > 0 ? d : 0, sizeof **z);
-  s->order = carve(c, s->n, sizeof *s->order);
-  s->offset = carve(c, s->groups * COLS, sizeof *s->offset);
-  s->bands = carve(c, s->groups, sizeof *s->bands);
-  s->codes = carve(c, 2 * s->groups, cpb_bytes_group(words));
-  s->byte_filter.panels = carve(c, s->groups, sizeof *s->byte_filter.panels);
-  s->byte_filter.codes_of_queries = carve(c, s->groups, cpb_bytes_panel(words));
-  s->query_states = carve(c, cells, sizeof *s->query_states);
-  s->bounds = carve(c, cells, sizeof *s->bounds);
-  *entries = carve(c, cells * (s->room + kept + s->tried), sizeof **entries);
+  s->q = cpb_carve(c, s->n * d, sizeof *s->q);
+  s->known = cpb_carve(c, s->n, sizeof *s->known);
+  s->order = cpb_carve(c, s->n, sizeof *s->order);
+  s->offset = cpb_carve(c, s->groups * COLS, sizeof *s->offset);
+  s->bands = cpb_carve(c, s->groups, sizeof *s->bands);
+  s->codes = cpb_carve(c, 2 * s->groups, cpb_bytes_group(words));
+  s->byte_filter.panels = cpb_carve(c, s->groups, sizeof *s->byte_filter.panels);
+  s->byte_filter.codes_of_queries = cpb_carve(c, s->groups, cpb_bytes_panel(words));
+  s->query_states = cpb_carve(c, cells, sizeof *s->query_states);
+  s->bounds = cpb_carve(c, cells, sizeof *s->bounds);
+  *entries = cpb_carve(c, cells * (s->room + 2 * kept), sizeof **entries);
   s->word_order = (cpb_word_order){
-      .words = carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order.words),
-      .other_sum = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_sum),
-      .other_square = carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_square),
-      .room = carve(c, ordered, sizeof *s->word_order.room)};
-  *factors = carve(c, d, sizeof **factors);
-  *answers = carve(c, s->n, sizeof **answers);
+      .words = cpb_carve(c, ordered + CPB_PARTIAL_STEP, sizeof *s->word_order.words),
+      .other_sum = cpb_carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_sum),
+      .other_square = cpb_carve(c, ordered / CPB_PARTIAL_STEP, sizeof *s->word_order.other_square),
+      .room = cpb_carve(c, ordered, sizeof *s->word_order.room)};
+  *factors = cpb_carve(c, d, sizeof **factors);
+  *answers = cpb_carve(c, s->n, sizeof **answers);
 }
 
 static void place_query_states(seek *s, cpb_ranked *entries) {
@@ -699,9 +595,9 @@ static void place_query_states(seek *s, cpb_ranked *entries) {
     *of = (query_state){.bound = &s->bounds[cell], .deferred = entries};
     entries += s->room;
     if (s->asked->limits != NULL) continue;
-    of->farthest = (cpb_best){s->tried, 0, entries};
-    of->answer.rows = (cpb_best){k, 0, entries + s->tried};
-    entries += s->tried + k;
+    of->farthest = (cpb_best){k, 0, entries};
+    of->answer.rows = (cpb_best){k, 0, entries + k};
+    entries += 2 * k;
   }
 }
 
@@ -729,42 +625,27 @@ static cpb_status look_at_all(seek *s, cpb_error *error) {
   return status;
 }
 
-/* Products of whole rows of bytes are exact, and no row is measured: for many queries this takes less time than to measure
- * what folds leave, where products of bytes are fast. */
-static bool wants_whole_codes(const cpb_index *index, size_t queries) {
-  enum { MANY = 32 };
-  return index->fold != NULL && is_of_bytes(index) && queries >= MANY &&
-         index->float_filter.loops->panel_bytes != NULL;
-}
-
-static cpb_status seek_codes(const cpb_scan_args *question, const cpb_byte_filter *whole,
+static cpb_status seek_codes(const cpb_scan_args *question, const cpb_byte_filter *filter,
                              cpb_index_scratch *scratch, cpb_seek_answer **answers, cpb_error *error) {
-  enum { SPARE = 64, TRIED = 32, SPARE_OF_FOLDS = 512 };
-  seek s = {.asked = question, .index = question->index, .n = question->queries.rows};
+  enum { SPARE = 64 };
+  seek s = {.asked = question, .index = question->index, .n = question->queries.rows, .byte_filter = *filter};
   cpb_ranked *entries;
   float *factors;
-  double *z;
-  carver c = {0};
-  s.whole_codes = wants_whole_codes(s.index, s.n);
-  s.fold = s.whole_codes ? NULL : s.index->fold;
-  s.columns = s.whole_codes ? s.index->options.cols : cpb_codes_columns(s.index);
-  s.byte_filter = s.whole_codes ? *whole : s.index->byte_filter;
+  cpb_carver c = {0};
+  s.whole_codes = s.index->fold != NULL;
   s.groups = (s.n + COLS - 1) / COLS;
   s.room = 2 * question->k + SPARE;
-  if (s.fold != NULL) s.room += SPARE_OF_FOLDS;
-  s.tried = question->limits != NULL ? 0 : question->k;
-  if (s.fold != NULL && question->limits == NULL && s.tried < TRIED) s.tried = TRIED;
   s.byte_filter.panel_count = s.groups;
   s.partial = wants_partial(&s);
   share_work(&s);
-  lay_out(&s, &c, &entries, &factors, &z, answers);
-  c = (carver){.at = cpb_scratch_room(scratch, c.bytes)};
+  lay_out(&s, &c, &entries, &factors, answers);
+  c = (cpb_carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &factors, &z, answers);
+  lay_out(&s, &c, &entries, &factors, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
   place_query_states(&s, entries);
-  grid_queries(&s, factors, z);
+  grid_queries(&s, factors);
   if (s.partial) cpb_word_order_find(s.index, s.codes, s.bands[0].step, &s.word_order);
   if (question->limits != NULL) set_limits(&s);
   status = look_at_all(&s, error);
@@ -772,17 +653,35 @@ static cpb_status seek_codes(const cpb_scan_args *question, const cpb_byte_filte
   return status;
 }
 
+/* A filter for codes of all numbers of an index that has folds, with a centre from some of its rows. */
+static bool new_whole_filter(const cpb_index *index, cpb_byte_filter *filter) {
+  enum { SAMPLE = 512 };
+  size_t step = 1 + (index->slots - 1) / SAMPLE, count = 0;
+  cpb_row_buffer buffer;
+  char *sample = malloc(SAMPLE * index->row_bytes);
+  for (size_t slot = 0; sample != NULL && slot < index->slots; slot += step)
+    memcpy(sample + count++ * index->row_bytes, cpb_slot_row(index, slot, &buffer), index->row_bytes);
+  bool made = cpb_byte_filter_new(filter, &index->float_filter, 1) && sample != NULL &&
+              cpb_byte_filter_prepare_rows(
+                  filter, cpb_rows(sample, index->options.dtype, count, index->options.cols));
+  free(sample);
+  return made;
+}
+
+/* Many queries repay codes of all numbers, which are made block by block. */
+static bool are_many(const cpb_index *index, size_t queries) {
+  enum { MANY = 32 };
+  return queries >= MANY && index->float_filter.loops->panel_bytes != NULL;
+}
+
 cpb_status cpb_seek_codes(const cpb_scan_args *question, cpb_index_scratch *scratch,
                           cpb_seek_answer **answers, cpb_error *error) {
   cpb_byte_filter whole;
   const cpb_index *index = question->index;
-  if (!wants_whole_codes(index, question->queries.rows))
-    return seek_codes(question, NULL, scratch, answers, error);
-  bool made =
-      cpb_byte_filter_new(&whole, &index->float_filter, 1) &&
-      cpb_byte_filter_prepare_rows(&whole, cpb_rows(NULL, index->options.dtype, 0, index->options.cols));
-  cpb_status status =
-      made ? seek_codes(question, &whole, scratch, answers, error) : cpb_fail_memory(error, "codes of rows");
+  if (index->fold == NULL) return seek_codes(question, &index->byte_filter, scratch, answers, error);
+  if (!are_many(index, question->queries.rows)) return cpb_seek_folds(question, scratch, answers, error);
+  cpb_status status = new_whole_filter(index, &whole) ? seek_codes(question, &whole, scratch, answers, error)
+                                                      : cpb_fail_memory(error, "codes of rows");
   cpb_byte_filter_free(&whole);
   return status;
 }

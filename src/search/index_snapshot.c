@@ -56,8 +56,13 @@ static uint64_t segment_codes(const cpb_index *index, uint64_t blocks) {
   return whole_pages(blocks * cpb_block_code_bytes(index));
 }
 
+static uint64_t segment_records(const cpb_index *index, uint64_t blocks) {
+  return whole_pages(blocks * cpb_block_record_bytes(index));
+}
+
 static uint64_t segment_bytes(const cpb_index *index) {
-  return segment_codes(index, CPB_SEGMENT) + whole_pages((uint64_t)CPB_SEGMENT * cpb_block_row_bytes(index));
+  return segment_codes(index, CPB_SEGMENT) + segment_records(index, CPB_SEGMENT) +
+         whole_pages((uint64_t)CPB_SEGMENT * cpb_block_row_bytes(index));
 }
 
 static uint64_t segment_at(const cpb_index *index, const cpb_index_layout *l, size_t segment) {
@@ -70,12 +75,21 @@ uint64_t cpb_index_layout_codes(const cpb_index *index, const cpb_index_layout *
   return segment_at(index, l, block / CPB_SEGMENT) + block % CPB_SEGMENT * cpb_block_code_bytes(index);
 }
 
-/* The last segment has codes for the blocks that exist. */
-uint64_t cpb_index_layout_rows(const cpb_index *index, const cpb_index_layout *l, size_t block) {
+/* The last segment has codes and records for the blocks that exist. */
+static uint64_t blocks_with(const cpb_index_layout *l, size_t block) {
   uint64_t left = blocks_of(l) - block / CPB_SEGMENT * CPB_SEGMENT;
-  return segment_at(index, l, block / CPB_SEGMENT) +
-         segment_codes(index, left < CPB_SEGMENT ? left : CPB_SEGMENT) +
-         block % CPB_SEGMENT * cpb_block_row_bytes(index);
+  return left < CPB_SEGMENT ? left : CPB_SEGMENT;
+}
+
+uint64_t cpb_index_layout_records(const cpb_index *index, const cpb_index_layout *l, size_t block) {
+  return segment_at(index, l, block / CPB_SEGMENT) + segment_codes(index, blocks_with(l, block)) +
+         block % CPB_SEGMENT * cpb_block_record_bytes(index);
+}
+
+uint64_t cpb_index_layout_rows(const cpb_index *index, const cpb_index_layout *l, size_t block) {
+  uint64_t blocks = blocks_with(l, block);
+  return segment_at(index, l, block / CPB_SEGMENT) + segment_codes(index, blocks) +
+         segment_records(index, blocks) + block % CPB_SEGMENT * cpb_block_row_bytes(index);
 }
 
 size_t cpb_index_layout_segments(const cpb_index_layout *l) {
@@ -100,8 +114,8 @@ static size_t names_bytes(const cpb_index *index) {
 static uint64_t head_bytes(const cpb_index *index) {
   size_t names = names_bytes(index);
   size_t fold = index->fold != NULL ? index->fold->directions * index->options.cols * 4 : 0;
-  return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 8 + 16 + fold + cpb_codes_columns(index) * 8 +
-         (names > 0 ? 8 + names : 0) + (index->options.keys ? 8 : 0) + 8;
+  return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 8 + 2 * CPB_INDEX_LEVELS * 8 + fold +
+         cpb_codes_columns(index) * 8 + (names > 0 ? 8 + names : 0) + (index->options.keys ? 8 : 0) + 8;
 }
 
 static cpb_index_layout layout_behind(const cpb_index *index, uint64_t head, uint64_t slots,
@@ -184,8 +198,8 @@ static void put_names(cpb_state *s, const cpb_index *index) {
 
 static void put_fold(cpb_state *s, const cpb_index *index) {
   const cpb_fold *fold = index->fold;
-  cpb_state_number(s, index->options.directions, 8);
-  cpb_state_size(s, fold != NULL ? fold->directions : 0);
+  for (size_t i = 0; i < CPB_INDEX_LEVELS; i++) cpb_state_number(s, index->options.levels[i], 8);
+  for (size_t i = 0; i < CPB_INDEX_LEVELS; i++) cpb_state_number(s, fold != NULL ? fold->end[i] : 0, 8);
   for (size_t i = 0; fold != NULL && i < fold->directions * fold->d; i++)
     cpb_state_float(s, (float)fold->wide[i]);
 }
@@ -244,23 +258,33 @@ cpb_status cpb_head_write(const cpb_index *index, const cpb_index_layout *l, con
 }
 
 /* Directions of a fold, which may be of any file: a fold needs nothing of them but their norm. */
-static void get_fold(cpb_state *from, cpb_index *index) {
-  if (from->version < 2) return;
-  uint64_t wanted = cpb_state_number(from, 0, 8);
-  size_t d = index->options.cols, count = cpb_state_count(from, 0, 4 * d);
-  index->options.directions = wanted <= CPB_FOLD_MOST && wanted < d ? (size_t)wanted : CPB_INDEX_UNFOLDED;
-  float *directions = count > 0 ? malloc(count * d * sizeof *directions) : NULL;
-  bool contracts = count <= CPB_FOLD_MOST && index->bytes;
-  if (count == 0) return;
+static void get_directions(cpb_state *from, cpb_index *index, const cpb_fold_levels *levels) {
+  size_t d = index->options.cols, count = levels->directions[cpb_fold_levels_count(levels) - 1];
+  bool contracts = index->bytes && from->left / 4 / d >= count;
+  float *directions = contracts ? malloc(count * d * sizeof *directions) : NULL;
   for (size_t i = 0; directions != NULL && i < count * d; i++) directions[i] = cpb_state_float(from, 0);
-  cpb_fold *fold = directions == NULL || !contracts
-                       ? NULL
-                       : cpb_fold_new(index->options.metric, d, count, directions, &contracts);
+  cpb_fold *fold =
+      directions == NULL ? NULL : cpb_fold_new(index->options.metric, d, levels, directions, &contracts);
   free(directions);
   if (!contracts)
     cpb_state_refuse(from, "the directions of its fold are damaged");
   else if (fold == NULL || !cpb_codes_set_fold(index, fold))
     cpb_state_no_memory(from, "directions", count);
+}
+
+static void get_fold(cpb_state *from, cpb_index *index) {
+  cpb_fold_levels asked, levels;
+  if (from->version < 2) return;
+  for (size_t i = 0; i < CPB_INDEX_LEVELS; i++) asked.directions[i] = (size_t)cpb_state_number(from, 0, 8);
+  for (size_t i = 0; i < CPB_INDEX_LEVELS; i++) levels.directions[i] = (size_t)cpb_state_number(from, 0, 8);
+  bool chosen = cpb_fold_levels_fit(&asked, index->options.cols);
+  if (!chosen) asked = (cpb_fold_levels){{CPB_INDEX_UNFOLDED}};
+  memcpy(index->options.levels, asked.directions, sizeof asked.directions);
+  if (from->status != CPB_OK) return;
+  if (!cpb_fold_levels_fit(&levels, index->options.cols))
+    cpb_state_refuse(from, "the levels of its fold are damaged");
+  else if (levels.directions[0] > 0)
+    get_directions(from, index, &levels);
 }
 
 static void get_centers(cpb_state *from, cpb_index *index) {

@@ -34,6 +34,7 @@ cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb
 bool cpb_index_layout_fits(const cpb_index *index, cpb_index_layout *l, uint64_t size);
 
 uint64_t cpb_index_layout_codes(const cpb_index *index, const cpb_index_layout *l, size_t block);
+uint64_t cpb_index_layout_records(const cpb_index *index, const cpb_index_layout *l, size_t block);
 uint64_t cpb_index_layout_rows(const cpb_index *index, const cpb_index_layout *l, size_t block);
 
 /* The segments, and after them the ids with the keys, are the parts that have checksums. */

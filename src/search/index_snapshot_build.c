@@ -46,23 +46,40 @@ static cpb_status add_rows(building *b, cpb_view rows, uint64_t all, cpb_error *
   return status;
 }
 
-/* Until the number of rows is known a segment has room for the codes of all its blocks: the rows of the last one are
- * moved to the codes that exist, and zeros follow them. */
+static cpb_status move_bytes(building *b, uint64_t from, uint64_t to, char *bytes, size_t count,
+                             cpb_error *error) {
+  if (!cpb_read_at(b->w.file.fd, from, bytes, count))
+    return cpb_file_fail_errno(error, b->w.file.path, "read");
+  return cpb_whole_write_at(&b->w.file, to, bytes, count, error);
+}
+
+static cpb_status move_records(building *b, const cpb_index_layout *known, size_t block, cpb_error *error) {
+  size_t bytes = cpb_block_record_bytes(b->index);
+  char *records = malloc(bytes + 1);
+  cpb_status status =
+      bytes == 0        ? CPB_OK
+      : records == NULL ? cpb_fail_memory(error, "a block of codes")
+                        : move_bytes(b, cpb_index_layout_records(b->index, &b->w.l, block),
+                                     cpb_index_layout_records(b->index, known, block), records, bytes, error);
+  free(records);
+  return status;
+}
+
+/* Until the number of rows is known a segment has room for the codes and records of all its blocks: the records of the last one
+ * are moved to the codes that exist, the rows to these, and zeros follow them. */
 static cpb_status move_rows(building *b, const cpb_index_layout *known, cpb_error *error) {
   const cpb_index *index = b->index;
-  size_t blocks = b->w.blocks;
+  size_t blocks = b->w.blocks, first = blocks / CPB_SEGMENT * CPB_SEGMENT;
   cpb_status status = CPB_OK;
   uint64_t end = known->blocks_at;
   char *rows = malloc(cpb_block_row_bytes(index));
   if (rows == NULL) return cpb_fail_memory(error, "a block of rows");
-  for (size_t i = blocks / CPB_SEGMENT * CPB_SEGMENT; status == CPB_OK && i < blocks; i++) {
+  for (size_t i = first; status == CPB_OK && i < blocks; i++) status = move_records(b, known, i, error);
+  for (size_t i = first; status == CPB_OK && i < blocks; i++) {
     uint64_t left = known->slots - (uint64_t)i * BLOCK, to = cpb_index_layout_rows(index, known, i);
     size_t bytes = (size_t)(left < BLOCK ? left : BLOCK) * index->row_bytes;
     end = to + bytes;
-    if (!cpb_read_at(b->w.file.fd, cpb_index_layout_rows(index, &b->w.l, i), rows, bytes))
-      status = cpb_file_fail_errno(error, b->w.file.path, "read");
-    else
-      status = cpb_whole_write_at(&b->w.file, to, rows, bytes, error);
+    status = move_bytes(b, cpb_index_layout_rows(index, &b->w.l, i), to, rows, bytes, error);
   }
   free(rows);
   return status == CPB_OK && blocks % CPB_SEGMENT != 0 ? cpb_whole_resize(&b->w.file, end, error) : status;

@@ -66,6 +66,9 @@ static cpb_status write_block(cpb_snapshot_writer *w, const cpb_index_block *blo
   if (status == CPB_OK && w->index->bytes)
     status = cpb_whole_write_at(&w->file, cpb_index_layout_codes(w->index, &w->l, number), block->codes,
                                 cpb_block_code_bytes(w->index), error);
+  if (status == CPB_OK && cpb_block_record_bytes(w->index) > 0)
+    status = cpb_whole_write_at(&w->file, cpb_index_layout_records(w->index, &w->l, number), block->records,
+                                cpb_block_record_bytes(w->index), error);
   if (status != CPB_OK || w->blocks % CPB_SEGMENT != 0) return status;
   return sum_part(w, number / CPB_SEGMENT, error);
 }

@@ -5,32 +5,31 @@
 #include "base/best.h"
 #include "base/memory.h"
 #include "loops/matrix.h"
-#include "search/t15_fold.h"
+#include "search/t15_record.h"
 
 enum {
-  ENOUGH = 512,      /* rows of a sample; of fewer, nothing is concluded */
-  NUMBERS = 1 << 21, /* of a sample, at most */
-  SHORT = 48,        /* columns; shorter rows are not folded */
-  LEARNED = 64,      /* directions that are learned, at most */
-  DENSE = 512,       /* columns up to which the covariance is computed */
-  ROUNDS = 4,        /* of orthogonal iteration by covariances, .. */
-  LONG_ROUNDS = 2,   /* .. and by the rows themselves */
-  QUERIES = 16       /* rows of the sample whose neighbours are looked for */
+  ENOUGH = 512,         /* rows of a sample; of fewer, nothing is concluded */
+  NUMBERS = 1 << 21,    /* of a sample, at most */
+  SHORT = 48,           /* columns; shorter rows are not folded */
+  LEARNED = 127,        /* directions that are learned, at most, .. */
+  MULTIPLIED = 1 << 16, /* .. and their numbers, with which every row is multiplied when it is added */
+  DENSE = 512,          /* columns up to which the covariance is computed */
+  ROUNDS = 4,           /* of orthogonal iteration by covariances, .. */
+  LONG_ROUNDS = 2,      /* .. and by the rows themselves */
+  QUERIES = 16          /* rows of the sample whose neighbours are looked for */
 };
 
-/* What one query costs for each row, in nanoseconds: a byte that is scanned; a row that is measured in double, or of integers if it
- * is of bytes, and each of its bytes. */
-static const double SCANNED = 0.055, MEASURED = 90, MEASURED_BYTE = 0.15, WHOLE = 50, WHOLE_BYTE = 0.05;
-/* The same of a byte for each of many queries, which have it multiplied while it is cached. */
-static const double SCANNED_BY_MANY = 0.004;
-/* How much less a fold must cost than codes of all columns. */
-static const double WORTHWHILE = 0.8;
+/* What one query costs for each row, in nanoseconds: a byte that is scanned; a row that is read at a further level, and each of
+ * its cache lines; a row that is measured in double, or of integers if it is of bytes, and each of its bytes. */
+static const double SCANNED = 0.055, PASSED = 18, PASSED_LINE = 4, MEASURED = 90, MEASURED_BYTE = 0.15,
+                    WHOLE = 50, WHOLE_BYTE = 0.05;
+/* How much less a fold must cost than codes of all columns, and how many bytes its codes may have for each number. */
+static const double WORTHWHILE = 0.8, BYTES_MOST = 1.1;
 
 typedef struct choice {
   const cpb_float_filter *numbers;
   size_t rows, d, learned;
   double measured;       /* what a measured row costs */
-  bool whole;            /* rows of bytes: many queries use codes of all numbers */
   cpb_matrix z;          /* rows x d: the sample */
   cpb_matrix directions; /* learned x d */
   cpb_matrix along;      /* rows x learned */
@@ -98,7 +97,7 @@ static bool learn_directions(choice *c) {
 /* Those along which rows differ most come first. */
 static bool sort_directions(choice *c) {
   cpb_memory memory = {0};
-  cpb_ranked order[LEARNED];
+  cpb_ranked order[CPB_FOLD_MOST];
   cpb_matrix directions = cpb_matrix_new(&memory, c->learned, c->d),
              along = cpb_matrix_new(&memory, c->rows, c->learned);
   for (size_t j = 0; j < c->learned; j++) {
@@ -179,17 +178,12 @@ static void add_direction(choice *c, size_t j) {
   }
 }
 
-typedef struct cost {
-  double few, many; /* queries */
-} cost;
-
-static cost cost_of(const choice *c, size_t columns, double share) {
-  double bytes = (double)(cpb_bytes_words(columns) * CPB_BYTES_WORD), of_rows = share * c->measured;
-  return (cost){SCANNED * bytes + of_rows, SCANNED_BY_MANY * bytes + of_rows};
+static double scan_cost(size_t columns) {
+  return SCANNED * (double)(cpb_bytes_words(columns) * CPB_BYTES_WORD);
 }
 
 /* Codes of all columns leave the rows that are as near as the codes are blurred. */
-static cost cost_without(choice *c) {
+static double cost_without(choice *c) {
   size_t left = 0;
   for (size_t i = 0; i < c->rows; i++)
     for (size_t k = 0; k < c->d; k++)
@@ -204,33 +198,86 @@ static cost cost_without(choice *c) {
     }
   }
   memset(c->reach, 0, c->rows * sizeof *c->reach);
-  return cost_of(c, c->d, (double)left / (double)(QUERIES * (c->rows - 1)));
+  return scan_cost(c->d) + c->measured * (double)left / (double)(QUERIES * (c->rows - 1));
 }
 
-/* The number of directions; 0: no fold. Whole words of codes. */
-static size_t best_count(choice *c) {
-  cost without = cost_without(c);
-  double least = WORTHWHILE * without.few;
-  size_t best = 0;
-  for (size_t j = 0; j < c->learned && j < CPB_FOLD_MOST; j++) {
-    add_direction(c, j);
-    if ((j + 2) % CPB_BYTES_WORD != 0) continue;
-    cost with = cost_of(c, j + 2, share_left(c, j + 1));
-    if (with.few < least && (c->whole || with.many <= without.many)) least = with.few, best = j + 1;
+/* Folds are tried with whole words of codes, which rho completes. */
+enum { TRIED = CPB_BYTES_WORD, PLACES = (LEARNED + 1) / TRIED };
+static size_t directions_at(size_t place) { return (place + 1) * TRIED - 1; }
+
+/* The least that rows take which are left at a number of directions, with so many further levels at most, and how many of the
+ * places the next of these is further; 0: they are measured. */
+typedef struct way {
+  double cost;
+  size_t next;
+} way;
+
+static way best_way(const choice *c, const double *share, size_t places, const way *further, size_t place) {
+  way best = {share[place] * c->measured, 0};
+  for (size_t next = 1; further != NULL && place + next < places; next++) {
+    size_t bytes = sizeof(cpb_record) + next * TRIED;
+    double lines = (double)((bytes + CPB_RECORD_LINE - 1) / CPB_RECORD_LINE);
+    double cost = share[place] * (PASSED + PASSED_LINE * lines) + further[place + next].cost;
+    if (cost < best.cost) best = (way){cost, next};
   }
   return best;
 }
 
+/* The levels of the best way with so many further ones. */
+static cpb_fold_levels levels_of(way ways[][PLACES], size_t further, size_t place) {
+  cpb_fold_levels levels = {{0}};
+  for (size_t level = 0, next = 1; level <= further && next > 0; level++, place += next) {
+    levels.directions[level] = directions_at(place);
+    next = ways[further - level][place].next;
+  }
+  return levels;
+}
+
+/* Bytes that the codes of a row take, for each of its numbers. */
+static double bytes_of(const choice *c, const cpb_fold_levels *levels) {
+  const size_t of_term = sizeof(int32_t) + sizeof(uint16_t);
+  size_t bytes = cpb_bytes_words(levels->directions[0] + 1) * CPB_BYTES_WORD + of_term;
+  for (size_t i = 1; i < CPB_FOLD_LEVELS && levels->directions[i] > 0; i++) {
+    size_t record = sizeof(cpb_record) + levels->directions[i] - levels->directions[i - 1];
+    bytes += (record + CPB_RECORD_LINE - 1) / CPB_RECORD_LINE * CPB_RECORD_LINE;
+  }
+  return (double)bytes / (double)c->d;
+}
+
+/* No levels: no fold. ways[i] has up to i further levels. */
+static void best_levels(choice *c, cpb_fold_levels *levels) {
+  double share[PLACES], least = WORTHWHILE * cost_without(c);
+  way ways[CPB_FOLD_LEVELS][PLACES];
+  size_t places = (c->learned + 1) / TRIED;
+  for (size_t place = 0, j = 0; place < places; place++) {
+    for (; j < directions_at(place); j++) add_direction(c, j);
+    share[place] = share_left(c, j);
+  }
+  for (size_t i = 0; i < CPB_FOLD_LEVELS; i++)
+    for (size_t place = 0; place < places; place++)
+      ways[i][place] = best_way(c, share, places, i > 0 ? ways[i - 1] : NULL, place);
+  for (size_t place = 0; place < places && directions_at(place) <= CPB_FOLD_FIRST; place++) {
+    for (size_t further = 0; further < CPB_FOLD_LEVELS; further++) {
+      double cost = scan_cost(directions_at(place) + 1) + ways[further][place].cost;
+      cpb_fold_levels found = levels_of(ways, further, place);
+      if (cost >= least || bytes_of(c, &found) > BYTES_MOST) continue;
+      least = cost;
+      *levels = found;
+    }
+  }
+}
+
 /* Slightly shorter than 1, so that their norm is at most 1 when they are rounded. */
-static bool make_fold(choice *c, size_t count, cpb_fold **chosen) {
-  const double shorter = 1 - 0x1p-17;
+static bool make_fold(choice *c, const cpb_fold_levels *levels, cpb_fold **chosen) {
+  const double shorter = 1 - 0x1p-15;
   bool contracts;
+  size_t count = levels->directions[cpb_fold_levels_count(levels) - 1];
   float *directions = cpb_memory_take(&c->memory, count * c->d, sizeof *directions);
   if (directions == NULL) return false;
   for (size_t j = 0; j < count; j++)
     for (size_t k = 0; k < c->d; k++)
       directions[j * c->d + k] = (float)(shorter * cpb_matrix_row(&c->directions, j)[k]);
-  *chosen = cpb_fold_new(c->numbers->metric, c->d, count, directions, &contracts);
+  *chosen = cpb_fold_new(c->numbers->metric, c->d, levels, directions, &contracts);
   return *chosen != NULL || !contracts;
 }
 
@@ -241,30 +288,39 @@ static bool learn(choice *c, size_t learned) {
   return !c->memory.failed && learn_directions(c) && sort_directions(c);
 }
 
-static bool choose_count(choice *c, size_t *count) {
+static bool choose_levels(choice *c, cpb_fold_levels *levels) {
   c->rest2 = cpb_memory_copy(&c->memory, c->size2, c->rows, sizeof *c->rest2);
   c->reach = cpb_memory_zeros(&c->memory, c->rows, sizeof *c->reach);
   c->apart2 = cpb_memory_zeros(&c->memory, QUERIES * c->rows, sizeof *c->apart2);
   c->near = cpb_memory_take(&c->memory, QUERIES, sizeof *c->near);
   if (c->memory.failed) return false;
   for (size_t query = 0; query < QUERIES; query++) find_near(c, query);
-  *count = best_count(c);
+  best_levels(c, levels);
   return true;
 }
 
-bool cpb_fold_choose(const cpb_float_filter *numbers, cpb_view sample, size_t directions, cpb_fold **chosen) {
+/* As many directions as are worth their products when rows are added. */
+static size_t most_directions(size_t d) {
+  size_t most = MULTIPLIED / d < LEARNED ? MULTIPLIED / d : LEARNED;
+  return most < d ? most : d;
+}
+
+bool cpb_fold_choose(const cpb_float_filter *numbers, cpb_view sample, const cpb_fold_levels *wanted,
+                     cpb_fold **chosen) {
   choice c = {.numbers = numbers, .d = sample.cols};
-  size_t most = c.d / 2 < LEARNED ? c.d / 2 : LEARNED, count = directions;
+  cpb_fold_levels levels = *wanted;
+  size_t count = cpb_fold_levels_count(wanted);
   *chosen = NULL;
   if (sample.rows > NUMBERS / c.d) sample.rows = NUMBERS / c.d;
-  if (directions == 0 && (sample.rows < ENOUGH || c.d < SHORT)) return true;
-  c.whole = cpb_dtype_size(sample.dtype) == 1 && numbers->metric != CPB_COSINE;
+  if (count == 0 && (sample.rows < ENOUGH || c.d < SHORT)) return true;
+  bool whole = cpb_dtype_size(sample.dtype) == 1 && numbers->metric != CPB_COSINE;
   double bytes = (double)(c.d * cpb_dtype_size(sample.dtype));
-  c.measured = c.whole ? WHOLE + WHOLE_BYTE * bytes : MEASURED + MEASURED_BYTE * bytes;
+  c.measured = whole ? WHOLE + WHOLE_BYTE * bytes : MEASURED + MEASURED_BYTE * bytes;
   bool made = take_sample(&c, sample);
-  if (made && c.rows >= (directions == 0 ? ENOUGH : 1))
-    made = learn(&c, directions == 0 ? most : directions) && (directions > 0 || choose_count(&c, &count)) &&
-           (count == 0 || make_fold(&c, count, chosen));
+  if (made && c.rows >= (count == 0 ? ENOUGH : 1))
+    made = learn(&c, count == 0 ? most_directions(c.d) : levels.directions[count - 1]) &&
+           (count > 0 || choose_levels(&c, &levels)) &&
+           (levels.directions[0] == 0 || make_fold(&c, &levels, chosen));
   cpb_memory_free(&c.memory);
   return made;
 }

@@ -136,6 +136,13 @@ printf '3,3\n90,90\n2,4\n' >three.csv
 capball ball sixty.csv -o robust.json --robust --contamination 0.1 2>told
 check "--robust says what it did, and what to expect of new rows" bash -c "grep -q 'of 60 rows that look most ordinary' told && grep -q 'p-values from 60 scores; of new rows like these' told"
 check "and has it in the model" grep -q '"recipe": "robust"' robust.json
+check "--contamination alone is that of --robust" bash -c "capball ball sixty.csv -o alone.json --contamination 0.1 -q && cmp alone.json robust.json"
+check "--contamination with another recipe is not" bash -c "capball ball sixty.csv -o other.json --contamination 0.1 --nu 0.5 -q && ! grep -q recipe other.json"
+check "--balls auto says what it takes" bash -c "capball ball sixty.csv -o auto.json --robust --balls auto 2>&1 | grep -q 'one ball: there are fewer than 20 ordinary rows for each of 16'"
+refuses "balls auto of another recipe" 2 'auto goes with --robust' capball ball sixty.csv -o a.json --nu 0.5 --balls auto
+refuses "balls by another word" 2 'balls must be a whole number' capball ball sixty.csv -o a.json --balls many
+check "a page has p and what would be ordinary" bash -c "capball score -m robust.json three.csv --alpha 0.05 --html p.html -q && grep -q '>p</th>' p.html && grep -q 'nearest\|ordinary [-0-9.]* to' p.html"
+check "--json has what would be ordinary" bash -c "capball score -m robust.json three.csv --top 1 --json -q | grep -q '\"least\":'"
 check "--alpha: a column p" bash -c "[ \"\$(capball score -m robust.json three.csv --alpha 0.05 -o - --to csv -q | awk -F, 'NR == 2 { print \$2 }' | cut -c 1-7)\" = 0.01639 ]"
 check "--alpha with --predict" bash -c "[ \"\$(capball score -m robust.json three.csv --alpha 0.05 --predict -o - --to csv -q | tr '\n' ' ')\" = '1 -1 1 ' ]"
 check "--fdr" bash -c "[ \"\$(capball score -m robust.json three.csv --fdr 0.1 --predict -o - --to csv -q | tr '\n' ' ')\" = '1 -1 1 ' ]"
@@ -145,7 +152,7 @@ check "--calibrate without --robust" bash -c "capball ball sixty.csv -o other.js
 refuses "p-values of a model without any" 1 'has no p-values' capball score -m ball.json new.csv --id-column name --drop odd --alpha 0.1
 refuses "two rules for outliers" 2 'give one of the two' capball score -m robust.json three.csv --alpha 0.1 --fdr 0.1
 refuses "alpha beyond its range" 2 'alpha must be a number in' capball score -m robust.json three.csv --alpha 1
-refuses "robust with a kernel" 2 'robust goes with one ball' capball ball sixty.csv -o r.json --robust --kernel rbf
+refuses "robust with a kernel" 2 'robust goes with --method exact and no kernel' capball ball sixty.csv -o r.json --robust --kernel rbf
 cat >mixed.csv <<'T'
 name,city,height,weight,born
 a,Paris,170,65,1990-01-02

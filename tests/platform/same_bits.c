@@ -38,8 +38,15 @@ static void begin(void) { sum = 0xcbf29ce484222325u; }
 static void take(const void *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) sum = (sum ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
 }
-static void take_number(double x) { take(&x, sizeof x); }
-static void take_count(uint64_t x) { take(&x, sizeof x); }
+/* Numbers of so many bytes, the lowest first on every machine. */
+static void take_numbers(const void *numbers, size_t count, size_t size) {
+  const unsigned char *of = numbers;
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < size; k++)
+      take(of + i * size + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? k : size - 1 - k), 1);
+}
+static void take_number(double x) { take_numbers(&x, 1, sizeof x); }
+static void take_count(uint64_t x) { take_numbers(&x, 1, sizeof x); }
 static void end(const char *name) { printf("%-28s %016" PRIx64 "\n", name, sum); }
 
 static void ok(cpb_status status, const cpb_error *error) {
@@ -70,9 +77,9 @@ static void map_rows(const char *name, const cpb_map *map, cpb_view x, cpb_dtype
   size_t size = cpb_dtype_size(to);
   begin();
   ok(cpb_map_embed(map, x, cpb_rows_out(y, to, N, D + 1), NULL, &error), &error);
-  take(y, N * (D + 1) * size);
+  take_numbers(y, N * (D + 1), size);
   ok(cpb_map_unembed(map, cpb_rows(y, to, N, D + 1), cpb_rows_out(back, to, N, D), NULL, &error), &error);
-  take(back, N * D * size);
+  take_numbers(back, N * D, size);
   end(name);
 }
 
@@ -108,10 +115,10 @@ static void regions(void) {
     cpb_cap cap = {.d = D, .p = p};
     cpb_region back = {.c = c};
     ok(cpb_cap_from_region(&ball, 5, &cap, &error), &error);
-    take(p, sizeof p);
+    take_numbers(p, sizeof p / sizeof *p, sizeof *p);
     take_number(cap.b);
     ok(cpb_region_from_cap(&cap, 5, &back, &error), &error);
-    take(c, sizeof c);
+    take_numbers(c, sizeof c / sizeof *c, sizeof *c);
     take_number(back.r);
   }
   end("balls and caps");
@@ -135,7 +142,7 @@ static void balls(void) {
     ok(cpb_enclosing_ball(cpb_rows(x64, CPB_F64, N, D), &ball, &(cpb_ball_out){c, NULL, NULL}, &report, NULL,
                           &error),
        &error);
-    take(c, sizeof c);
+    take_numbers(c, sizeof c / sizeof *c, sizeof *c);
     take_number(report.radius);
     take_number(report.lower_bound);
     end(method == 0 ? "enclosing ball" : "enclosing ball by caps");
@@ -145,8 +152,8 @@ static void balls(void) {
     options.method = (cpb_svdd_method)method;
     begin();
     ok(cpb_svdd(cpb_rows(x32, CPB_F32, CLOSE, D), &options, c, multipliers, &soft, NULL, &error), &error);
-    take(c, sizeof c);
-    take(multipliers, CLOSE * sizeof *multipliers);
+    take_numbers(c, sizeof c / sizeof *c, sizeof *c);
+    take_numbers(multipliers, CLOSE, sizeof *multipliers);
     take_number(soft.radius);
     take_number(soft.lower_bound);
     end(method == 0 ? "svdd" : "svdd by caps");
@@ -255,7 +262,7 @@ static void transforms(void) {
     ok(cpb_transform_apply(transform, CPB_ROLE_BASE, cpb_rows(x64, CPB_F64, N, D),
                            cpb_rows_out(y, CPB_F64, N, cols), NULL, &error),
        &error);
-    take(y, N * cols * sizeof *y);
+    take_numbers(y, N * cols, sizeof *y);
     cpb_transform_free(transform);
   }
   end("transforms");
@@ -277,7 +284,7 @@ static void sketches(void) {
   begin();
   ok(cpb_sketch_train(cpb_rows(x32, CPB_F32, N, D), &training, &sketch, NULL, NULL, &error), &error);
   cpb_sketch_describe(sketch, &made);
-  take(made.normals, 32 * (D + 1) * sizeof(double));
+  take_numbers(made.normals, (size_t)32 * (D + 1), sizeof(double));
   end("sketch training");
   begin();
   ok(cpb_sketch_encode(sketch, cpb_rows(x32, CPB_F32, N, D), codes, NULL, &error), &error);
@@ -310,7 +317,7 @@ static void estimates(void) {
   ok(cpb_estimator_bounds(estimator, cpb_rows(x32, CPB_F32, 1, D), CPB_BOUND_CERTAIN, 0, numbers, numbers + N,
                           numbers + 2 * N, &error),
      &error);
-  take(numbers, sizeof numbers);
+  take_numbers(numbers, sizeof numbers / sizeof *numbers, sizeof *numbers);
   end("bounds of estimates");
   cpb_estimator_free(estimator);
   cpb_sketch_free(sketch);
@@ -319,7 +326,7 @@ static void estimates(void) {
 int main(void) {
   make_data();
   begin();
-  take(x64, sizeof x64);
+  take_numbers(x64, sizeof x64 / sizeof *x64, sizeof *x64);
   end("random numbers");
   functions();
   maps();

@@ -4,6 +4,7 @@
  * both. CPB_ADVERSARY=N runs N times as many cases; the 128 of `make adversary` are more than a million comparisons. */
 #define _POSIX_C_SOURCE 200809L
 #include "support/check.h"
+#include "support/levels.h"
 #include "support/plain_values.h"
 #include "support/scratch.h"
 
@@ -315,24 +316,14 @@ static void draw(test_rng *rng) {
   rank_all();
 }
 
-/* Chosen by the program, none, or any number: of a few rows they are as good as arbitrary. */
-static size_t some_directions(test_rng *rng) {
-  size_t most = p.base.cols - 1 < 63 ? p.base.cols - 1 : 63;
-  switch (test_below(rng, 4)) {
-  case 0: return 0;
-  case 1: return CPB_INDEX_UNFOLDED;
-  default: return test_below(rng, most + 1);
-  }
-}
-
-static cpb_index *new_index(size_t directions) {
+static cpb_index *new_index(test_rng *rng) {
   cpb_index_options options;
   cpb_index *index;
   cpb_index_options_init(&options, sizeof options);
   options.cols = p.base.cols;
   options.dtype = p.base.dtype;
   options.metric = p.metric;
-  options.directions = directions;
+  test_levels(rng, p.base.cols, options.levels);
   must(cpb_index_new(&options, &index, &failure));
   return index;
 }
@@ -364,7 +355,7 @@ static cpb_index *save_and_open(cpb_index *index) {
 
 static void live_through(test_rng *rng, const cpb_exec *exec) {
   size_t cut = 1 + test_below(rng, p.base.rows - 1);
-  cpb_index *index = new_index(some_directions(rng));
+  cpb_index *index = new_index(rng);
   memset(p.present, 0, sizeof p.present);
   add(index, 0, cut);
   compare(index, rng, exec);
@@ -412,7 +403,8 @@ static void tiny_query(void **state) {
   set(CPB_IP, CPB_U8, 2, 1, D);
   put(p.base, D, 2);
   for (size_t k = 0; k < D; k++) put(p.queries, k, 1e-15);
-  cpb_index *index = new_index(0);
+  test_rng rng = {5001};
+  cpb_index *index = new_index(&rng);
   add(index, 0, 2);
   must(cpb_index_search(index, p.queries, 2, NULL, hits, NULL, NULL, &failure));
   cpb_index_free(index);

@@ -334,7 +334,7 @@ static void names_of_columns(void **state) {
 enum { LONG = 40, MANY = 300, ASKED = 5, NEAR = 3 };
 static uint8_t long_rows[MANY * LONG];
 
-static cpb_index *of_long_rows(size_t directions) {
+static cpb_index *of_long_rows(size_t first, size_t second) {
   cpb_index_options options;
   cpb_index *index;
   test_rng rng = {31};
@@ -342,13 +342,14 @@ static cpb_index *of_long_rows(size_t directions) {
   cpb_index_options_init(&options, sizeof options);
   options.cols = LONG;
   options.dtype = CPB_U8;
-  options.directions = directions;
+  options.levels[0] = first;
+  options.levels[1] = second;
   assert_int_equal(cpb_index_new(&options, &index, NULL), CPB_OK);
   assert_int_equal(cpb_index_add(index, cpb_rows(long_rows, CPB_U8, MANY, LONG), NULL, NULL, NULL), CPB_OK);
   return index;
 }
 
-static void has_answers(const char *path, size_t directions) {
+static void has_answers(const char *path, size_t first, size_t second) {
   cpb_hit hits[ASKED * NEAR], wanted[ASKED * NEAR];
   cpb_view rows = cpb_rows(long_rows, CPB_U8, MANY, LONG), asked = rows;
   cpb_index_report report = {.size = sizeof report};
@@ -361,26 +362,28 @@ static void has_answers(const char *path, size_t directions) {
   assert_int_equal(cpb_knn(rows, asked, NEAR, CPB_L2, wanted, NULL, NULL), CPB_OK);
   assert_memory_equal(hits, wanted, sizeof hits);
   cpb_index_describe(index, &report);
-  assert_int_equal(report.directions, directions);
+  assert_int_equal(report.levels[0], first);
+  assert_int_equal(report.levels[1], second);
+  assert_int_equal(report.levels[2], 0);
   cpb_index_free(index);
 }
 
-static void directions_are_kept(void **state) {
+static void levels_are_kept(void **state) {
   (void)state;
-  static const size_t wrong[] = {64, LONG, SIZE_MAX - 1};
+  static const size_t wrong[][2] = {{64, 0}, {LONG, 0}, {SIZE_MAX - 1, 0}, {7, 7}, {7, LONG + 1}, {0, 7}};
   const char *path = scratch_path("folded.index");
-  cpb_index *index = of_long_rows(7);
+  cpb_index *index = of_long_rows(7, LONG);
   assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
   cpb_index_free(index);
-  has_answers(path, 7);
-  for (size_t i = 0; i < 3; i++) {
+  has_answers(path, 7, LONG);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     cpb_index_options options;
     cpb_error error;
     cpb_index_options_init(&options, sizeof options);
     options.cols = LONG;
-    options.directions = wrong[i];
+    memcpy(options.levels, wrong[i], sizeof wrong[i]);
     assert_int_equal(cpb_index_new(&options, &index, &error), CPB_EINVAL);
-    assert_string_equal(error.argument, "directions");
+    assert_string_equal(error.argument, "levels");
   }
 }
 
@@ -390,12 +393,12 @@ static uint64_t fnv(const unsigned char *bytes, size_t count) {
   return sum;
 }
 
-/* A file of version 1 lacks two numbers of the header, and directions. */
+/* A file of version 1 lacks the levels in the header, and directions. */
 static void files_of_version_1(void **state) {
   (void)state;
-  enum { SIZE_AT = 16, HEAD_AT = 24, VERSION_AT = HEAD_AT + 8, NUMBERS = 16, LACKING = 16 };
+  enum { SIZE_AT = 16, HEAD_AT = 24, VERSION_AT = HEAD_AT + 8, NUMBERS = 16, LACKING = 64 };
   const char *path = scratch_path("plain.index");
-  cpb_index *index = of_long_rows(CPB_INDEX_UNFOLDED);
+  cpb_index *index = of_long_rows(CPB_INDEX_UNFOLDED, 0);
   size_t count;
   uint64_t head;
   assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
@@ -410,12 +413,12 @@ static void files_of_version_1(void **state) {
   uint64_t sum = fnv((const unsigned char *)bytes + HEAD_AT, head - 8);
   memcpy(bytes + HEAD_AT + head - 8, &sum, sizeof sum);
   memset(bytes + HEAD_AT + head, 0, LACKING);
-  has_answers(scratch_write("old.index", bytes, count), 0);
+  has_answers(scratch_write("old.index", bytes, count), 0, 0);
   free(bytes);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(directions_are_kept),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(levels_are_kept),
                                      cmocka_unit_test(files_of_version_1),
                                      cmocka_unit_test(ids_end),
                                      cmocka_unit_test(arguments_that_are_missing),

@@ -5,6 +5,7 @@
  * that use threads. `make histories` runs 10,000. */
 #define _GNU_SOURCE
 #include "support/check.h"
+#include "support/levels.h"
 #include "support/crash_disk.h"
 #include "support/scratch.h"
 
@@ -709,7 +710,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   options.borrow = lent.wanted;
   options.keys = m.keyed;
   if (m.cols > 1 && test_below(&m.rng, 3) == 0) /* otherwise chosen by the program */
-    options.directions = 1 + test_below(&m.rng, m.cols - 1 < 63 ? m.cols - 1 : 63);
+    test_levels(&m.rng, m.cols, options.levels);
   cpb_index *index;
   must(cpb_index_new(&options, &index, &failure));
   for (int step = 0; step < steps; step++) switch (test_below(&m.rng, 13)) {

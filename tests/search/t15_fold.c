@@ -1,13 +1,12 @@
-/* T15: the lower bounds of folded rows, rounded to single precision and then to bytes, are never above the distance in 512
- * bits, and those of products never below: for rows of every type, metric and size, and directions that suit them, do not,
+/* T15: the lower bounds of folded rows at every level, rounded to single precision and then to bytes, are never above the distance
+ * in 512 bits, and those of products never below: for rows of every type, metric and size, and directions that suit them, do not,
  * or are all the same.
  *
  * With CPB_ADVERSARY, as `make adversary` sets it, 10^7 bounds are tried. */
 #include "support/check.h"
 
 #include "base/rows.h"
-#include "search/byte_filter.h"
-#include "search/t15_fold.h"
+#include "search/t15_record.h"
 #include "search/query_numbers.h"
 #include "support/big.h"
 
@@ -84,7 +83,8 @@ static void scale(float *directions, size_t count, size_t d, double factor) {
 }
 
 /* Random ones, the first one repeated, or zeros; as long as a norm of 1 allows. */
-static cpb_fold *any_fold(const problem *p, size_t count, test_rng *rng) {
+static cpb_fold *any_fold(const problem *p, const cpb_fold_levels *levels, test_rng *rng) {
+  size_t count = levels->directions[cpb_fold_levels_count(levels) - 1];
   float *directions = calloc(count * p->d, sizeof *directions);
   size_t kind = test_below(rng, 3);
   double largest = 0;
@@ -104,11 +104,11 @@ static cpb_fold *any_fold(const problem *p, size_t count, test_rng *rng) {
   }
   if (largest > 0) {
     scale(directions, count, p->d, 1.001 / sqrt(largest));
-    assert_null(cpb_fold_new(p->metric, p->d, count, directions, &contracts));
+    assert_null(cpb_fold_new(p->metric, p->d, levels, directions, &contracts));
     assert_false(contracts);
     scale(directions, count, p->d, 0.998);
   }
-  cpb_fold *fold = cpb_fold_new(p->metric, p->d, count, directions, &contracts);
+  cpb_fold *fold = cpb_fold_new(p->metric, p->d, levels, directions, &contracts);
   assert_non_null(fold);
   free(directions);
   return fold;
@@ -141,82 +141,127 @@ static big value_of(const problem *p, size_t row, size_t query) {
 
 /* ---- bounds ---- */
 
-static double product_of(const cpb_byte_filter *filter, size_t place, size_t slot) {
-  double sum = 0;
-  const uint8_t *columns = filter->codes_of_queries + slot / CPB_BYTES_COLS * cpb_bytes_panel(filter->words);
-  for (size_t k = 0; k < filter->float_filter->d; k++)
-    sum += (double)filter->codes[cpb_bytes_at(filter->words, place, k)] *
-           (columns[cpb_bytes_panel_at(k, slot % CPB_BYTES_COLS)] - 128);
-  return sum;
+/* What is known of all rows and queries. */
+typedef struct folded {
+  float numbers[ROWS * (CPB_FOLD_MOST + CPB_FOLD_LEVELS)], error[ROWS * CPB_FOLD_LEVELS];
+  int16_t codes[QUERIES * (CPB_FOLD_MOST + 4 * CPB_RECORD_LINE)];
+  cpb_fold_asked asked[QUERIES];
+  char record[CPB_FOLD_MOST + CPB_RECORD_LINE];
+} folded;
+
+static int8_t code_of(const cpb_byte_filter *filter, size_t place, size_t k) {
+  return filter->codes[k / CPB_BYTES_LINE * filter->group * CPB_BYTES_LINE + place * CPB_BYTES_LINE +
+                       k % CPB_BYTES_LINE];
 }
 
-static void compare(const problem *p, const cpb_byte_filter *filter) {
-  for (size_t run = 0; run < filter->run_count; run++)
-    for (size_t i = 0; i < filter->runs[run].count; i++)
-      for (size_t slot = 0; slot < p->queries.rows; slot++) {
-        size_t at = filter->runs[run].first + i;
-        double product = product_of(filter, at, slot);
-        cpb_byte_filter_span span =
-            cpb_byte_filter_look_at(filter, filter->runs[run].step, &filter->rows[at], slot, product);
-        big_reset();
-        bool holds = mpfr_cmp_d(value_of(p, filter->order[at], slot), (double)span.nearest) >= 0;
-        wrong += !holds;
-        tried++;
-      }
+static float key_of(const problem *p, const cpb_byte_filter *filter, const cpb_fold_asked *asked,
+                    const cpb_byte_filter_run *run, size_t at) {
+  float of_sum, of_term;
+  int32_t product = 0;
+  if (!(filter->rows[at].rest < INFINITY)) return -INFINITY;
+  cpb_fold_key_factors(asked, run, &of_sum, &of_term);
+  for (size_t k = 0; k < p->fold->columns; k++)
+    product += code_of(filter, at - run->first, k) * asked->first[k];
+  return of_sum * (float)product + of_term * (float)filter->gridded[at].square;
 }
 
-static void fold_all(const problem *p, cpb_byte_filter *filter, cpb_fold_room *room) {
-  static float folded[ROWS * CPB_PANEL_COLS], error[ROWS];
-  static double q[QUERIES * D_MOST], z[D_MOST], folded_q[QUERIES * CPB_PANEL_COLS], error_q[QUERIES];
-  static float factors[D_MOST];
-  static const size_t order[QUERIES] = {0, 1, 2, 3, 4, 5};
-  cpb_query_scale known[QUERIES], folded_known[QUERIES];
-  int fault[ROWS], none[ROWS];
-  cpb_view rows = cpb_rows(folded, CPB_F32, p->base.rows, p->fold->columns);
-  cpb_fold_rows(p->fold, &p->numbers, p->base, 0, p->base.rows, room, folded, error, fault);
-  for (size_t i = 0; i < p->base.rows; i++) assert_int_equal(fault[i], 0);
+static void count_wrong(bool holds) {
+  wrong += !holds;
+  tried++;
+}
+
+/* A row is not excluded by its own distance at any level, and lower bounds are below it. */
+static void compare_row(const problem *p, const cpb_byte_filter *filter, folded *f,
+                        const cpb_byte_filter_run *run, size_t at, size_t query) {
+  const cpb_fold *fold = p->fold;
+  const cpb_fold_asked *asked = &f->asked[query];
+  size_t row = filter->order[at];
+  cpb_record_before before = {filter->rows[at].rest, code_of(filter, at - run->first, fold->columns - 1)};
+  cpb_fold_passed passed;
+  float key = key_of(p, filter, asked, run, at);
+  big_reset();
+  big value = value_of(p, row, query);
+  double bound = mpfr_get_d(value, MPFR_RNDU);
+  count_wrong(!(key > cpb_fold_most(asked, run, bound)));
+  cpb_fold_begin(asked, run, key, &passed);
+  count_wrong(mpfr_cmp_d(value, cpb_fold_nearest(asked, 0, run->rest, NULL, &passed)) >= 0);
+  for (size_t level = 1; level < fold->levels; level++) {
+    cpb_record_write(fold, level, f->numbers + row * fold->numbers, f->error + row * fold->levels, &before,
+                     f->record);
+    const void *record = f->record;
+    count_wrong(cpb_fold_pass(asked, level, &record, &run->step, bound, &passed, 1) == 1);
+    count_wrong(mpfr_cmp_d(value, cpb_fold_nearest(asked, level, 0, f->record, &passed)) >= 0);
+  }
+}
+
+static void ask(const problem *p, const cpb_byte_filter *filter, cpb_fold_room *room, folded *f) {
+  static double q[QUERIES * D_MOST];
+  static float factors[D_MOST], numbers[CPB_FOLD_MOST + CPB_FOLD_LEVELS];
+  float error[CPB_FOLD_LEVELS];
+  cpb_query_scale known[QUERIES];
   assert_int_equal(cpb_query_take(p->metric, p->queries, q, known, NULL), CPB_OK);
   for (size_t i = 0; i < p->queries.rows; i++) {
     cpb_float_filter_query(&p->numbers, q + i * p->d, &known[i], factors, 1);
-    error_q[i] =
-        cpb_fold_query(p->fold, &p->numbers, q + i * p->d, &known[i], z, folded_q + i * p->fold->columns);
-    folded_known[i] = (cpb_query_scale){.length = 1, .unit = 1, .scale = {1, 1}, .grain = known[i].grain};
+    cpb_fold_query(p->fold, &p->numbers, q + i * p->d, &known[i], room, numbers, error);
+    cpb_fold_ask(p->fold, filter, numbers, error, known[i].grain,
+                 f->codes + i * cpb_fold_asked_codes(p->fold), &f->asked[i]);
   }
-  cpb_byte_filter_queries queries = {
-      .n = p->queries.rows, .q = folded_q, .query_scale = folded_known, .order = order, .block_rows = ROWS};
-  assert_true(cpb_byte_filter_new_folded(filter, &p->fold->rows, queries.n, p->metric, p->d));
-  assert_true(cpb_byte_filter_prepare(filter, rows, &queries));
-  for (size_t i = 0; i < queries.n; i++) cpb_byte_filter_unfold(filter, i, &known[i], error_q[i]);
-  cpb_byte_filter_numbers(filter, rows, 0, rows.rows, none);
-  for (size_t i = 0; i < rows.rows; i++) filter->rounded[i] += error[i];
-  cpb_byte_filter_order(filter, rows.rows);
-  for (size_t run = 0; run < filter->run_count; run++) {
-    cpb_byte_filter_codes(filter, rows, run, filter->runs[run].first);
-    cpb_byte_filter_describe(filter, rows, run);
-  }
-  compare(p, filter);
 }
 
 static void try_fold(const problem *p) {
-  cpb_byte_filter filter;
+  static folded f;
+  cpb_byte_filter made, filter;
   cpb_fold_room room = {0};
+  int fault[ROWS];
   assert_true(cpb_fold_room_new(&room, p->d));
-  fold_all(p, &filter, &room);
+  cpb_fold_rows(p->fold, &p->numbers, p->base, 0, p->base.rows, &room, f.numbers, f.error, fault);
+  for (size_t i = 0; i < p->base.rows; i++) assert_int_equal(fault[i], 0);
+  cpb_view rows = cpb_rows(f.numbers, CPB_F32, p->base.rows, p->fold->columns);
+  rows.stride = p->fold->numbers;
+  assert_true(cpb_byte_filter_new(&made, &p->fold->rows, 1));
+  assert_true(cpb_byte_filter_prepare_rows(&made, rows));
+  filter = made;
+  assert_true(cpb_byte_filter_room(&filter, CPB_F32, ROWS, ROWS / 2));
+  ask(p, &filter, &room, &f);
+  cpb_byte_filter_numbers(&filter, rows, 0, rows.rows, fault);
+  for (size_t i = 0; i < rows.rows; i++) filter.rounded[i] += f.error[i * p->fold->levels];
+  cpb_byte_filter_order(&filter, rows.rows);
+  for (size_t run = 0; run < filter.run_count; run++) {
+    const cpb_byte_filter_run *of = &filter.runs[run];
+    cpb_byte_filter_codes(&filter, rows, run, 0);
+    for (size_t at = of->first; at < of->first + of->count; at++)
+      for (size_t query = 0; query < p->queries.rows; query++) compare_row(p, &filter, &f, of, at, query);
+  }
   cpb_byte_filter_free(&filter);
+  cpb_byte_filter_free(&made);
   cpb_memory_free(&room.memory);
 }
 
 static size_t any_width(test_rng *rng) {
   switch (test_below(rng, 20)) {
-  case 0: return 1 + test_below(rng, D_MOST);
-  case 1: return 1;
-  default: return 1 + test_below(rng, 70);
+  case 0: return 2 + test_below(rng, D_MOST - 1);
+  case 1: return 2;
+  default: return 2 + test_below(rng, 69);
   }
+}
+
+/* Of rows of more than one column. */
+static cpb_fold_levels any_levels(size_t d, test_rng *rng) {
+  cpb_fold_levels levels = {{0}};
+  size_t count = 1 + test_below(rng, CPB_FOLD_LEVELS), most = d - 1 < CPB_FOLD_FIRST ? d - 1 : CPB_FOLD_FIRST;
+  levels.directions[0] = 1 + test_below(rng, most);
+  for (size_t i = 1; i < count && levels.directions[i - 1] < d; i++) {
+    size_t left = (d < CPB_FOLD_MOST ? d : CPB_FOLD_MOST) - levels.directions[i - 1];
+    if (left > 0) levels.directions[i] = levels.directions[i - 1] + 1 + test_below(rng, left);
+    if (left == 0) break;
+  }
+  return levels;
 }
 
 static void try_problem(test_rng *rng) {
   static const cpb_dtype types[] = {CPB_F32, CPB_F32, CPB_F64, CPB_F64, CPB_F16, CPB_U8, CPB_I8};
-  size_t d = any_width(rng), most = d < CPB_FOLD_MOST ? d : CPB_FOLD_MOST, count = 1 + test_below(rng, most);
+  size_t d = any_width(rng);
+  cpb_fold_levels levels = any_levels(d, rng);
   cpb_dtype dtype = types[test_below(rng, 7)], asked = types[test_below(rng, 7)];
   shape of = (shape)test_below(rng, SHAPES),
         of_queries = test_below(rng, 3) == 0 ? (shape)test_below(rng, SHAPES) : of;
@@ -227,8 +272,8 @@ static void try_problem(test_rng *rng) {
   fill(p.base, of, p.metric, rng);
   fill(p.queries, of_queries, p.metric, rng);
   cpb_float_filter_init(&p.numbers, p.metric, p.base, center, dtype == CPB_F64 ? NULL : center_f32);
-  if (count < d && test_below(rng, 2) == 0) assert_true(cpb_fold_choose(&p.numbers, p.base, count, &p.fold));
-  if (p.fold == NULL) p.fold = any_fold(&p, count, rng);
+  if (d <= 70 && test_below(rng, 2) == 0) assert_true(cpb_fold_choose(&p.numbers, p.base, &levels, &p.fold));
+  if (p.fold == NULL) p.fold = any_fold(&p, &levels, rng);
   try_fold(&p);
   cpb_fold_free(p.fold);
 }
@@ -242,6 +287,8 @@ static void bounds_hold(void **state) {
   print_message("%zu bounds of folds tried, %zu wrong\n", tried, wrong);
   assert_int_equal(wrong, 0);
 }
+
+static double square(double x) { return x * x; }
 
 /* Rows along a few directions, with noise: the fold of these finds them, and leaves what codes of all numbers would. */
 static void directions_are_found(void **state) {
@@ -262,19 +309,20 @@ static void directions_are_found(void **state) {
   cpb_float_filter numbers;
   cpb_fold *fold;
   cpb_float_filter_init(&numbers, CPB_L2, sample, center, center_f32);
-  assert_true(cpb_fold_choose(&numbers, sample, 0, &fold));
+  assert_true(cpb_fold_choose(&numbers, sample, &(cpb_fold_levels){{0}}, &fold));
   assert_non_null(fold);
-  assert_true(fold->directions >= ALONG && fold->directions < 5 * ALONG);
-  static float folded[N * CPB_PANEL_COLS], error[N];
+  assert_true(fold->directions >= ALONG && fold->end[0] < 5 * ALONG);
+  size_t last = fold->numbers - 1; /* the rho of the last level */
+  static float numbers_of[N * (CPB_FOLD_MOST + CPB_FOLD_LEVELS)], error[N * CPB_FOLD_LEVELS];
   static int fault[N];
   cpb_fold_room room = {0};
   assert_true(cpb_fold_room_new(&room, D));
-  cpb_fold_rows(fold, &numbers, sample, 0, N, &room, folded, error, fault);
+  cpb_fold_rows(fold, &numbers, sample, 0, N, &room, numbers_of, error, fault);
   for (size_t i = 0; i < N; i++) {
-    double seen2 = 0, rest = (double)folded[i * fold->columns + fold->directions];
-    for (size_t j = 0; j < fold->directions; j++)
-      seen2 += (double)folded[i * fold->columns + j] * (double)folded[i * fold->columns + j];
-    assert_true(rest * rest < .01 * seen2);
+    const float *of = numbers_of + i * fold->numbers;
+    double all2 = 0, rest = (double)of[last];
+    for (size_t k = 0; k < D; k++) all2 += square((double)rows[i * D + k] - (double)center_f32[k]);
+    assert_true(rest * rest < .01 * all2 * numbers.unit * numbers.unit);
   }
   cpb_memory_free(&room.memory);
   cpb_fold_free(fold);
@@ -291,7 +339,7 @@ static void noise_is_left_alone(void **state) {
   cpb_float_filter numbers;
   cpb_fold *fold;
   cpb_float_filter_init(&numbers, CPB_L2, sample, center, center_f32);
-  assert_true(cpb_fold_choose(&numbers, sample, 0, &fold));
+  assert_true(cpb_fold_choose(&numbers, sample, &(cpb_fold_levels){{0}}, &fold));
   assert_null(fold);
 }
 

@@ -46,5 +46,9 @@ check "and the same bits with one thread" bash -c "capball ball people.csv --id-
 check "and on another instruction set" bash -c "CPB_ISA=plain capball ball people.csv --id-column name -o plain.json $recipe --impute median --balls 4 --seed 1 -q && cmp balls.json plain.json"
 check "SQL of several balls" bash -c "capball ball people.csv --id-column name -o balls.json $recipe --impute median --balls 4 -q --sql - | grep -c '^ OR ' | grep -qx 2"
 check "several balls have no kernel" bash -c '! capball ball people.csv -o k.json --balls 2 --nu 0.5 --kernel rbf 2>err && grep -q "does not go with --kernel" err'
-check "they are not robust" bash -c '! capball ball people.csv -o k.json --balls 2 --robust 2>err && grep -q "robust goes with one ball" err'
+capball ball people.csv --id-column name -o robust.json --robust --balls 4 --seed 1 --impute median -q
+capball score -m robust.json people.csv --id-column name --labels labels.csv -o many.csv -q >told
+check "several balls of the rows that look most ordinary find them, too" awk '/^AUC/ { good = $2 >= 0.97 } END { exit !good }' told
+check "and the same bits with one thread, on another instruction set" bash -c "CPB_ISA=plain capball ball people.csv --id-column name -o plain.json --robust --balls 4 --seed 1 --impute median -t 1 -q && cmp robust.json plain.json"
+check "auto takes one ball for one cloud" bash -c "capball ball people.csv --id-column name -o auto.json --robust --balls auto --impute median 2>&1 | grep -q 'one ball: 8 groups tell rows'"
 finish

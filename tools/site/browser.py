@@ -20,9 +20,9 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"phone": (360, 740), "desk": (1280, 900)}
-# Queries, and the page that must be the first answer.
+# Queries, and the page that must be the first answer; "": any, None: nothing.
 QUERIES = {"cpb_map_embed": "reference/c/map.html#cpb_map_embed", "range_search": "reference/python/capball.html#capball.range_search",
-           "capball recommend": "reference/command/recommend.html", "notatallaword": None}
+           "capball recommend": "reference/command/recommend.html", "<p,y> >= b": "", "S(x) |x|^2": "", "notatallaword": None}
 SHOWN = ("index.html", "gallery.html", "reference/c/map.html", "reference/python/capball.html", "reference/command/fit.html",
          "explanation/theory.html", "try.html")
 
@@ -151,6 +151,8 @@ def search(browser, base, wrong):
             continue
         if not browser.until("document.querySelector('#found a') !== null"):
             wrong.append(f"search: {query!r} finds nothing")
+            continue
+        if wanted == "":
             continue
         browser.key("Enter", "\r")
         if not browser.until(f"location.href.endsWith({json.dumps(wanted)}) && document.readyState === 'complete'", 5):

@@ -4,6 +4,8 @@
 
 The weight of a page is that of all that it loads: style, scripts, pictures, and the index of the search.
 """
+import base64
+import gzip
 import json
 import re
 import sys
@@ -79,7 +81,8 @@ def check(folder):
         if weight > MOST:
             wrong.append(f"{name}: weighs {weight} bytes with the search")
     # an address of the search leads somewhere, too
-    index, sections = json.loads((folder / "assets/search.js").read_text(encoding="utf-8").removeprefix("window.capballIndex = ").rstrip(";\n"))
+    packed = json.loads((folder / "assets/search.js").read_text(encoding="utf-8").removeprefix("window.capballIndex = ").rstrip(";\n"))
+    index, sections = json.loads(gzip.decompress(base64.b64decode(packed)))
     for number, anchor, *_ in sections:
         file, address = index[number][0], f"{index[number][0]}#{anchor}"
         count += 1

@@ -4,6 +4,8 @@
 
 Pages are README.md, docs/ and what they link to. Navigation is the list of docs/README.md. A warning is an error.
 """
+import base64
+import gzip
 import json
 import os
 import re
@@ -370,8 +372,8 @@ class Site:
             shutil.copyfile(source, folder / address)
         for name in ("style.css", "site.js"):
             shutil.copyfile(THEME / name, folder / "assets" / name)
-        index = json.dumps(self.search_index(), ensure_ascii=False, separators=(",", ":"))
-        (folder / "assets" / "search.js").write_text(f"window.capballIndex = {index};\n", encoding="utf-8")
+        index = gzip.compress(json.dumps(self.search_index(), ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
+        (folder / "assets" / "search.js").write_text(f'window.capballIndex = "{base64.b64encode(index).decode()}";\n', encoding="utf-8")
 
     def build(self, folder, pictures):
         self.pictures, self.modules, self.headers, self.verbs = pictures, python_api.modules(), headers.headers(), verbs.verbs()

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import TypeConverters
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DoubleType
+from pyspark.sql.types import BooleanType, DoubleType
 
 import pyarrow as pa
 
@@ -23,6 +23,8 @@ ALL_SCORES, SOME_SCORES = 1 << 17, 1 << 14  # rows up to which quantiles are tho
 
 class _Params(VectorParams):
     scoreCol = param("scoreCol", "column of the scores r^2 - |x-c|^2; >= 0 is inside", TypeConverters.toString)
+    pCol = param("pCol", "column of p-values, of a model that has them: one of `capball ball --robust` or --calibrate", TypeConverters.toString)
+    outlierCol = param("outlierCol", "column of the verdicts: true where the score is below the model's threshold", TypeConverters.toString)
 
 
 class BallDetector(Files, Estimator, _Params):
@@ -108,14 +110,26 @@ class BallDetectorModel(Artefact, Model, _Params):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         ball = self.artefact
+        if self.value("pCol") is not None and not ball.calibrated:
+            raise ValueError("pCol: the model has no p-values: make it by `capball ball --robust` or --calibrate")
+        dataset = self._append(dataset, self.value("scoreCol"), DoubleType(), lambda scores: scores)
+        if self.value("pCol") is not None:
+            dataset = self._append(dataset, self.value("pCol"), DoubleType(), ball.p_values)
+        if self.value("outlierCol") is not None:
+            dataset = self._append(dataset, self.value("outlierCol"), BooleanType(), lambda scores: ball.verdicts(scores) == -1)
+        return dataset
+
+    def _append(self, frame: DataFrame, name: str, kind: Any, of_scores: Any) -> DataFrame:
+        """A column of what a function makes of the scores."""
+        ball = self.artefact
 
         def work(reader: Reader) -> Any:
             make = by_rows(reader, ball.d, 1, lambda rows, out: ball.scores(rows, out.reshape(-1), threads=1), np.float64)
 
-            def scores(vectors: pa.Array, ids: pa.Array | None) -> pa.Array:
+            def column(vectors: pa.Array, ids: pa.Array | None) -> pa.Array:
                 out, missing = make(vectors, ids)
-                return pa.array(out.reshape(-1), mask=missing)
+                return pa.array(of_scores(out.reshape(-1)), mask=missing)
 
-            return scores
+            return column
 
-        return append(dataset, self.columns(), self.keeps, self.value("scoreCol"), DoubleType(), work)
+        return append(frame, self.columns(), self.keeps, name, kind, work)

@@ -1,6 +1,7 @@
 """On Spark, whatever the partitions and the order: the command's map, ball, neighbours and codes, bit for bit."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -152,6 +153,21 @@ def as_frame(session, rows, ids):
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
+def test_a_model_of_the_command_has_its_p_values_and_verdicts(session, frame, rows, of_command, tmp_path):
+    folder = of_command("ball", "rows.npy", "-o", "robust.json", "--contamination", "0.05")
+    ball = capball.BallModel.load(folder / "robust.json")
+    model = BallDetectorModel(ball, idCol="id", pCol="p", outlierCol="outlier")
+    model.write().overwrite().save(str(tmp_path / "detector"))
+    for stage in (model, BallDetectorModel.load(str(tmp_path / "detector"))):
+        found = stage.transform(frame).orderBy("id").select("score", "p", "outlier").toPandas()
+        scores = ball.scores(rows.astype(float))
+        np.testing.assert_array_equal(found["score"], scores)
+        np.testing.assert_array_equal(found["p"], ball.p_values(scores))
+        np.testing.assert_array_equal(found["outlier"], ball.verdicts(scores) == -1)
+    with pytest.raises(ValueError, match="pCol: the model has no p-values"):
+        BallDetectorModel(capball.svdd(rows, 0.5), idCol="id", pCol="p").transform(frame)
+
+
 def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_command, partitions, monkeypatch, tmp_path):
     monkeypatch.setattr(_gather, "DIRECT", 32)  # 64 pieces are merged in the workers first
     some = frame.repartition(partitions).cache()
@@ -233,6 +249,16 @@ def test_range_join(frame, rows, tmp_path):
     assert again.sort_by([("query", "ascending"), ("distance", "ascending"), ("id", "ascending")]) == found
     model.save(str(tmp_path / "knn"))
     assert KNNModel.load(str(tmp_path / "knn")).rangeJoin(frame.where("id < 30"), 1.5).count() == len(one.ids)
+
+
+@full
+def test_the_sample_of_the_page(frame, tmp_path, monkeypatch):
+    """The block of docs/how-to/scale.md, with indexes in a folder of this machine."""
+    block = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs/how-to/scale.md").read_text(), re.S)[0]
+    monkeypatch.chdir(tmp_path)
+    names = {"frame": frame, "queries": frame.limit(5)}
+    exec(compile(block.replace("/shared/indexes", str(tmp_path / "indexes")), "docs/how-to/scale.md", "exec"), names)
+    assert names["near"].count() == 5 and names["pairs"].count() >= 5 and capball.SphereMap.load("map.json").s == names["model"].map.s
 
 
 @full

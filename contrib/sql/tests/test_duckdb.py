@@ -1,6 +1,7 @@
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -45,6 +46,20 @@ def test_the_package_loads_its_extension_where_that_is_allowed():
 def table_of(rows):
     lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     return pa.table({"row": np.arange(len(rows)), "x": lists})
+
+
+def test_the_sample_of_the_page(rows, tmp_path, monkeypatch):
+    """The block of docs/how-to/sql.md, on a file of rows."""
+    block, = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/sql.md").read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as con:
+        given = table_of(rows).rename_columns(["id", "x"]) # noqa: F841, read by DuckDB
+        con.execute("COPY given TO 'rows.parquet'")
+        names = {}
+        exec(compile(block, "docs/how-to/sql.md", "exec"), names)
+        names["con"].close()
+        assert con.execute("SELECT count(*), min(len(y)), max(len(y)), min(score) >= -1e-6 FROM 'embedded.parquet'").fetchone() == \
+            (len(rows), rows.shape[1] + 1, rows.shape[1] + 1, True)
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ WEB(enclosing_ball) char *web_enclosing_ball(const web_rows *rows, const char *t
 static const char *svdd_method(cpb_svdd_method method) {
   return cpb_model_method_name((cpb_model_method)(method + 1));
 }
-enum { SVDD_METHODS = CPB_MODEL_METHODS - 1 };
+enum { SVDD_METHODS = CPB_SVDD_CAP_SVM_PAPER + 1 };
 
 /* multipliers: one per row, the caller's, or NULL */
 WEB(svdd) char *web_svdd(const web_rows *rows, const char *text, double *multipliers) {

@@ -77,7 +77,7 @@ export async function sameBitsTests(capball) {
     });
   });
 
-  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }], [['--nu', '0.9', '--contamination', '0.05'], { nu: 0.9, contamination: 0.05 }], [['--robust'], { robust: true, calibrate: true }]])
+  for (const [words, options] of [[[], {}], [['--nu', '0.1'], { nu: 0.1 }], [['--nu', '0.05', '--standardize', '--whiten', '--ridge', '0.1'], { nu: 0.05, standardize: true, whiten: true, ridge: 0.1 }], [['--nu', '0.9', '--contamination', '0.05'], { nu: 0.9, contamination: 0.05 }], [['--robust'], { robust: true, calibrate: true }], [['--robust', '--balls', '3'], { robust: true, calibrate: true, balls: 3 }], [['--robust', '--balls', 'auto'], { robust: true, calibrate: true, balls: 'auto' }]])
     await test(`a ball ${words.join(' ')}: model file, scores, verdicts`, () => {
       native.capball('ball', 'base.fvecs', ...words, '-o', 'model.json');
       native.capball('score', '-m', 'model.json', 'base.fvecs', '-o', 'scores.npy');

@@ -32,20 +32,27 @@
     scrollTo(0, location.hash ? scrollY : 0);
   }
 
+  // JSON, packed by gzip, in base64.
+  const unpacked = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+  };
+
   let loading;
   const pages = () => loading ??= new Promise((done, failed) => {
     const words = document.createElement('script');
     words.src = root + 'assets/search.js';
-    words.onload = () => {
-      const [all, sections] = window.capballIndex;
+    words.onload = () => unpacked(window.capballIndex).then(([all, sections]) => {
       done(sections.map(([page, anchor, heading, text]) => {
         const [address, title] = all[page];
         return [anchor ? `${address}#${anchor}` : address, title, heading, text, `${title} ${heading}`.toLowerCase(), text.toLowerCase()];
       }));
-    };
+    }).catch(failed);
     words.onerror = failed;
     document.head.append(words);
   });
+
+  const literal = (word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
   // Every word must occur; names and headings count more than text, whole words more than parts, and what is named just so the most.
   function score(entry, words) {
@@ -53,7 +60,7 @@
     let sum = name === words.join(' ') ? 100 : 0;
     for (const word of words) {
       const head = entry[4], text = entry[5];
-      const whole = new RegExp('(^|[^\\p{L}\\d_])' + word.replace(/[^\p{L}\d_]/gu, '\\$&') + '($|[^\\p{L}\\d_])', 'u');
+      const whole = new RegExp('(^|[^\\p{L}\\d_])' + literal(word) + '($|[^\\p{L}\\d_])', 'u');
       if (head.includes(word)) sum += whole.test(head) ? 40 - Math.min(20, head.length / 8) : 12;
       else if (text.includes(word)) sum += whole.test(text) ? 3 : 1;
       else return 0;
@@ -65,7 +72,7 @@
     const part = document.createDocumentFragment(), lower = text.toLowerCase();
     const first = Math.max(0, Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length) - 60);
     const shown = (first ? '… ' : '') + text.slice(first, first + 180) + (text.length > first + 180 ? ' …' : '');
-    const pattern = new RegExp('(' + words.map((word) => word.replace(/[^\p{L}\d_]/gu, '\\$&')).join('|') + ')', 'giu');
+    const pattern = new RegExp('(' + words.map(literal).join('|') + ')', 'giu');
     shown.split(pattern).forEach((piece, i) => {
       if (i % 2 === 0) return part.append(piece);
       const mark = document.createElement('mark');
