@@ -24,7 +24,7 @@
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  AT_ONCE = 32, /* blocks whose keys are in memory at the same time: they stay in the second cache */
+  AT_ONCE = 16, /* blocks whose keys are in memory at the same time: they stay in the second cache */
   FIRST = 32,   /* rows beyond k that are measured first */
   AHEAD = 12    /* rows that are prefetched */
 };
