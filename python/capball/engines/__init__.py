@@ -97,7 +97,7 @@ class Euclidean:
     are given, whole numbers or anything hashable.
     """
 
-    expected: tuple[float, float] | None = None
+    expected: tuple[float, float] | None = None  # the recall to expect, and its standard error; None: not measured
     _names: np.ndarray | None = None  # the user's ids of all rows
     _places: dict[Any, int]  # of those that can be found
 

@@ -75,9 +75,11 @@ class Annoy(Engine):
         return _full([self.index.get_nns_by_vector(q, k, self.search_k) for q in queries], k)
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         self.index.save(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.index = self._empty(d, metric)
         self.index.load(str(path))
 
@@ -106,9 +108,11 @@ class Hnswlib(Engine):
         return self.index.knn_query(queries, k, num_threads=self.threads)[0].astype(np.int64)
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         self.index.save_index(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.index = module("hnswlib").Index(metric, d)
         self.index.load_index(str(path))
 
@@ -149,9 +153,11 @@ class Faiss(Engine):
         return self.index.search(self._ready(queries), k)[1]
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         module("faiss").write_index(self.index, str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.index, self.cosine = module("faiss").read_index(str(path)), metric == "cosine"
 
 
@@ -188,10 +194,12 @@ class Scann(Engine):
         return np.where(np.isnan(distances), -1, np.asarray(found).astype(np.int64))  # it fills up with row 0 and NaN
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         path.mkdir(parents=True, exist_ok=True)
         self.index.serialize(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.index, self.cosine = module("scann").scann_ops_pybind.load_searcher(str(path)), metric == "cosine"
 
 
@@ -221,9 +229,11 @@ class Usearch(Engine):
         return np.asarray(found.keys).reshape(len(queries), -1).astype(np.int64)
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         self.index.save(str(path))
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.index = self._empty(d, metric)
         self.index.load(str(path))
 
@@ -266,9 +276,11 @@ class Pgvector(Engine):
             return _full([[r[0] for r in cursor.execute(question, (self._text(q),)).fetchall()] for q in queries], k)
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         path.write_text(self.table)
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.table, self.operator = path.read_text(), self._names[metric][1]
 
 
@@ -447,10 +459,12 @@ class Callable_:
         return self.call(self.rows, queries, k, self.metric)
 
     def save(self, path: Path) -> None:
+        """Writes the index."""
         with open(path, "wb") as file:  # np.save would add a suffix to the name
             np.save(file, self.rows)
 
     def load(self, path: Path, d: int, metric: str) -> None:
+        """Reads it back."""
         self.rows, self.metric = np.load(path), metric
 
 
