@@ -68,7 +68,7 @@ class Site:
             address = NAMED[source]
         elif re.fullmatch(r"include/capball/.*\.h", source):
             name = source.removeprefix("include/capball/").removesuffix(".h")
-            return HEADERS + ("index" if name == "capball" else name) + ".html"
+            return f"{HEADERS}{name}.html"
         elif re.fullmatch(r"docs/.*\.md", source):
             address = source.removeprefix("docs/").removesuffix(".md") + ".html"
         elif source.endswith(".ipynb"):
@@ -186,7 +186,7 @@ class Site:
             self.anchors.update({name: f"{address}#{name}" for part in header.parts for name in part.names})
         for verb, _ in self.verbs:
             self.anchors[f"capball {verb}"] = f"{VERBS}{verb.replace(' ', '-')}.html"
-        self.anchors["capball/capball.h"], self.anchors["capball help"] = HEADERS + "index.html", VERBS + "index.html"
+        self.anchors["capball/capball.h"], self.anchors["capball help"] = HEADERS + "capball.html", VERBS + "index.html"
         for module in self.modules:
             address = f"{MODULES}{module.path}.html"
             self.anchors[module.path] = address
@@ -218,7 +218,7 @@ class Site:
         self.add(Page(address, header.title, body, [h for h in headings if h[0] == 2], f"include/capball/{header.name}"))
 
     def headers_index(self):
-        address = HEADERS + "index.html"
+        address = HEADERS + "capball.html"
         intro = headers.words_of(headers.COMMENT.search((ROOT / "include/capball/capball.h").read_text(encoding="utf-8"))[0])
         rows = []
         for header in self.headers:
@@ -309,9 +309,9 @@ class Site:
         for name, items in sections:
             if name == "Reference":
                 items[:0] = [("Python", MODULES + "index.html", [(m.path, f"{MODULES}{m.path}.html", []) for m in self.modules]),
-                             ("C", HEADERS + "index.html", [(h.name, f"{HEADERS}{h.name.removesuffix('.h')}.html", []) for h in self.headers]),
+                             ("C", HEADERS + "capball.html", [(h.name, f"{HEADERS}{h.name.removesuffix('.h')}.html", []) for h in self.headers]),
                              ("Command", VERBS + "index.html", [(v, f"{VERBS}{v.replace(' ', '-')}.html", []) for v, _ in self.verbs])]
-                items[:] = [item for i, item in enumerate(items) if i < 3 or item[1] != HEADERS + "index.html"]
+                items[:] = [item for i, item in enumerate(items) if i < 3 or item[1] != HEADERS + "capball.html"]
                 items[:] = [("Python, by samples" if item[1] == "reference/python.html" else item[0], *item[1:]) for item in items]
         return [("", [("capball", "index.html", []), ("Try your data", "try.html", [])]), *sections]
 
