@@ -82,13 +82,14 @@ const cli_command cli_verb_sketch_encode = {
     .verb = "sketch encode",
     .operands = "-m SKETCH.json DATA -o CODES.u8bin",
     .summary = "encode rows as codes",
-    .formula = "h_i(x) = [2s<c'_i,x-m> + c0_i (s^2-|x-m|^2) >= 0]                                    T14\n"
-               "principal: levels v of G(x-m)/s, |x-m|^2/s^2, f = |G(x-m)|^2/(s <G(x-m),v>), e >= |x-x'|/s",
-    .text = "Writes bits/8 bytes per row, bit i as bit i%8 of byte i/8; for principal sketches, whose levels "
-            "have 1, 2 "
-            "or 4 bits, followed by three numbers of 2 or 4 bytes. The codes are the same on every processor "
+    .formula = "code byte j: the nearest of 256 centres to its part of c = G(x-m)/s;  f = <c,v>/|v|^2, e >= "
+               "|x-x'|/s    T14",
+    .text = "Writes the bytes of a code for each row, and behind them those of the factor f and of the bound "
+            "e, unless training "
+            "found them not worth their place. The codes are the same on every processor "
             "and for any --threads. A row with NaN or inf is an error that "
-            "names it, and nothing is written; --skip-bad omits such rows.",
+            "names it, and nothing is written; --skip-bad omits such rows. Sketches of earlier releases "
+            "encode as they did.",
     .example = "seq 0 99 | awk '{ print $1 % 10 \",\" int($1 / 10) }' > points.csv\n"
                "capball sketch train points.csv -o sketch.json --bits 64\n"
                "capball sketch encode -m sketch.json points.csv -o codes.u8bin",

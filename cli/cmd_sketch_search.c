@@ -45,7 +45,7 @@ static cpb_hit *hits_room(const search *s, size_t each) {
 }
 
 static bool estimates(const search *s) {
-  return s->of.kind == CPB_SKETCH_PRINCIPAL && !s->job->options.by_bits;
+  return s->of.kind >= CPB_SKETCH_PRINCIPAL && !s->job->options.by_bits;
 }
 
 /* The codes that differ in the fewest bits; numbers that follow the bits are not compared. */
@@ -213,12 +213,16 @@ static int check_bound(const cli_job *job) {
 /* What the sketch must be for these options. */
 static int check_sketch(const search *s) {
   const cli_options *o = &s->job->options;
-  if (o->bound.given && s->of.kind != CPB_SKETCH_PRINCIPAL)
-    return cli_fail(s->job, "--bound needs estimates, and %s is %s: train it with --variant principal",
-                    o->sketch, cpb_sketch_kind_name(s->of.kind));
-  if (o->by_bits && s->of.bits_per != 1)
-    return cli_fail(s->job, "--by-bits needs one bit per direction, and %s has %zu", o->sketch,
-                    s->of.bits_per);
+  if (o->bound.given && s->of.kind == CPB_SKETCH_JOINED && s->of.numbers == 0)
+    return cli_fail(s->job,
+                    "--bound needs bounds in the codes, and those of %s have none: train it with --certain",
+                    o->sketch);
+  if (o->bound.given && s->of.kind < CPB_SKETCH_PRINCIPAL)
+    return cli_fail(s->job, "--bound needs estimates, and %s is %s: train another sketch", o->sketch,
+                    cpb_sketch_kind_name(s->of.kind));
+  if (o->by_bits && (s->of.kind == CPB_SKETCH_JOINED || s->of.bits_per != 1))
+    return cli_fail(s->job, "--by-bits needs one bit per direction, and %s is %s", o->sketch,
+                    s->of.kind == CPB_SKETCH_JOINED ? "joined" : "of several");
   return CLI_OK;
 }
 

@@ -32,14 +32,14 @@ typedef struct cli_options {
   const char *sketch, *model, *weights, *labels, *sql, *queries, *html, *engine_command;
   const char *columns, *drop, *id_column, *label_column, *ids, *keys, *filter;
   cli_choice header, impute;
-  cli_choice goal, dtype, metric, as, variant, step, method, kernel, transform, side, engine;
-  cli_choice rotation, factors, bound, bits_per;
-  cli_number scale, target, gamma, nu, gap, offset, radius, score_error, tolerance, ridge, within, headroom;
+  cli_choice goal, dtype, metric, as, form, method, kernel, transform, side, engine;
+  cli_choice bound;
+  cli_number scale, target, gamma, nu, gap, offset, radius, score_error, ridge, within, headroom;
   cli_number timeout, confidence, contamination, alpha, fdr;
-  cli_count seed, threads, neighbours, sample, first_row, degree, knn, balls, bits, batch, candidates, top;
+  cli_count seed, threads, neighbours, sample, first_row, degree, knn, balls, bits, bytes, candidates, top;
   cli_count first, seeds;
   bool bare, decimal_comma, leave_bad, standardize, robust, calibrate, predict, whiten, spherical, skip_bad,
-      follow_external, sweep, ranks, point, twice, json, quiet, help, approximate, by_bits;
+      follow_external, sweep, ranks, point, twice, json, quiet, help, approximate, by_bits, certain;
 } cli_options;
 
 typedef enum cli_value_kind {

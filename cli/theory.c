@@ -61,8 +61,8 @@ static const law laws[] = {
      "src/sphere/t13_ceiling.c",
      "tests/engine/t13_query.c tests/search/t13_search.c"},
     {"T14", "sketches: short codes, and distances estimated from them",
-     "h_i(x) = [<c_i,S(x)> >= 0] = [2s<c'_i,x> + c0_i(s^2-|x|^2) >= 0],  ball (s c'/c0, s/|c0|)\n"
-     "|x-q|^2 ~ |x-m|^2 + |q-m|^2 - 2 s f <v, G(q-m)>,   | |x-q| - |x'-q| | <= s e,  x' = m + s f G^T v",
+     "r_j = max(0, log2(var_j/theta)/2),  x' = m + s f G^T v,  f = <c,v>/|v|^2,  v of 256 centres a byte\n"
+     "|x-q|^2 ~ |x'-q|^2 + gamma s^2 e^2,   | |x-q| - |x'-q| | <= s e",
      "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/sketch/t14_sketch.c"},
     {"T15", "folds: short rows whose distances are certain lower bounds",
      "F(x) = (P x, rho),  rho^2 = |x|^2 - |P x|^2,  |P| <= 1:   |F(x)-F(q)| <= |x-q|,  <F(x),F(q)> >= <x,q>",

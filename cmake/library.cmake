@@ -9,6 +9,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(src/loops/bytes_avx2.c PROPERTIES COMPILE_OPTIONS "${avx2}")
   set_source_files_properties(src/loops/bytes_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vnni")
   set_source_files_properties(src/loops/bytes_amx.c PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-int8")
+  set_source_files_properties(src/sketch/byte_scan_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vbmi")
   set_source_files_properties(src/loops/popcount_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512vpopcntdq")
 endif()
 

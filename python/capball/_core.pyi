@@ -126,15 +126,17 @@ class Sketch:
     s: float
     kind: str
     center: _Doubles | None
+    form: str | None
+    recall: tuple[float, float] | None
+    has_bounds: bool
     bits_per: int
     code_bytes: int
     normals: _Doubles
     @classmethod
-    def fit(cls, x: Any, bits: int | None = None, kind: str | None = None, s: float | None = None,
-            goal: str | None = None, seed: int | None = None, sample: int | None = None, map: Map | None = None,
-            max_steps: int | None = None, tolerance: float | None = None, threads: int | None = None,
-            progress: _Told = None, bits_per: int | None = None, rotation: str | None = None,
-            factors: str | None = None) -> Self: ...
+    def fit(cls, x: Any, bits: int | None = None, s: float | None = None, goal: str | None = None,
+            seed: int | None = None, sample: int | None = None, map: Map | None = None, threads: int | None = None,
+            progress: _Told = None, bytes: int | None = None, form: str | None = None,
+            certain: bool | None = None) -> Self: ...
     @classmethod
     def from_json(cls, text: str, name: str | None = None) -> Self: ...
     def to_json(self) -> str: ...
@@ -272,11 +274,10 @@ def layer_backward_saved(x: Any, g: Any, s: float, out: Any = None) -> tuple[_Ar
 def layer_inverse_backward(x: Any, g: Any, s: float, out: Any = None) -> tuple[_Array, float]: ...
 def map_from_statistics(statistics: Statistics, s: float | None = None, goal: str | None = None, pole: Any = None,
                         target: float | None = None, k: int | None = None, threads: int | None = None) -> str: ...
-def sketch_from_statistics(statistics: Statistics, bits: int | None = None, kind: str | None = None,
-                           s: float | None = None, goal: str | None = None, seed: int | None = None,
-                           map: Map | None = None, max_steps: int | None = None, threads: int | None = None,
-                           bits_per: int | None = None, rotation: str | None = None,
-                           factors: str | None = None) -> str: ...
+def sketch_from_statistics(statistics: Statistics, bits: int | None = None, s: float | None = None,
+                           goal: str | None = None, seed: int | None = None, map: Map | None = None,
+                           threads: int | None = None, bytes: int | None = None, form: str | None = None,
+                           certain: bool | None = None) -> str: ...
 def rows_hash(rows: Any, /) -> _Ids: ...
 def hits_merge(lims: Any, ids: Any, distances: Any, k: int = 10, metric: str = "l2") -> tuple[_Array, _Ids]: ...
 class SqlObject:

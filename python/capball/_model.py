@@ -152,7 +152,7 @@ class BallModel(_Artefact, _core.Model):
 
 
 class Estimator(_core.Estimator):
-    """Codes of a principal sketch, prepared for many searches: see Sketch.prepare."""
+    """Codes of a sketch, prepared for many searches: see Sketch.prepare."""
 
     __slots__ = ()
 
@@ -178,14 +178,14 @@ class Estimator(_core.Estimator):
 
 
 class Sketch(_Artefact, _core.Sketch):
-    """Short codes that estimate distances: bits, and three numbers of 2 bytes.
+    """Short codes that estimate distances: bytes= of them, all counted, or bits= and two numbers of one byte.
 
     >>> import numpy as np, capball
     >>> rows = np.stack(np.divmod(np.arange(100.0), 10.0), axis=1)
     >>> sketch = capball.Sketch.fit(rows, bits=64)
     >>> codes = sketch.encode(rows)
     >>> codes.shape
-    (100, 14)
+    (100, 10)
     >>> sketch.search(codes, rows[:1] + 0.1, k=1, base=rows)[1]
     array([[0]])
     """
@@ -193,7 +193,7 @@ class Sketch(_Artefact, _core.Sketch):
     __slots__ = ()
 
     def prepare(self, codes: Any) -> Estimator:
-        """Codes of this sketch, which must be principal, for many searches, with bounds of the errors."""
+        """Codes of this sketch for many searches, with bounds of the errors if `has_bounds`."""
         return Estimator.of(self, codes)
 
     def search(self, codes: Any, queries: Any, k: int = 10, *, base: Any = None, candidates: int | str | None = None,
@@ -201,15 +201,15 @@ class Sketch(_Artefact, _core.Sketch):
         """The k nearest rows.
 
         By their codes alone, or with base= by the exact distances of the `candidates` (10 k) rows whose codes are
-        nearest; "certain" and "probable": see Estimator.search. Codes of principal sketches give estimates of
-        distances, others the number of differing bits.
+        nearest; "certain" and "probable": see Estimator.search. Sketches of earlier releases that are neither joined nor
+        principal give the number of differing bits.
         """
         if base is not None and not isinstance(candidates, str):
             candidates = min(candidates or 10 * k, len(codes))
-        if self.kind == "principal":
+        if self.kind in ("joined", "principal"):
             return self.prepare(codes).search(queries, k, base=base, candidates=candidates, threads=threads)
         if isinstance(candidates, str):
-            raise ValueError(f"bounds need a principal sketch, and this one is {self.kind}")
+            raise ValueError(f"bounds need a joined or principal sketch, and this one is {self.kind}")
         bits, ids = _core.hamming_knn(codes, self.encode(queries), candidates if base is not None and candidates else k, threads)
         return Neighbors(bits, ids) if base is None else Neighbors(*_core.rerank(base, queries, ids, k, None, threads))
 

@@ -346,7 +346,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         w, w0 = planes.w, planes.w0
         if len(w) == 1:  # the second of two classes against the first
             w, w0, owners = np.vstack([np.zeros_like(w), w]), np.concatenate([[0.0], w0]), np.arange(2)
-        scaler = pipeline[0] if self.standardize else None
+        scaler: Any = pipeline[0] if self.standardize else None
         factors = None if scaler is None else 1 / scaler.scale_
         center = np.zeros(map.d) if map.center is None else map.center
         whiten = map.whiten
@@ -628,23 +628,23 @@ class BallDetector(OutlierMixin, _Ball):
 
 
 class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Rows to binary codes, one column of 0 and 1 per bit; each bit is a ball of the data space."""
+    """Rows to the bits of their codes, one column of 0 and 1 per bit; a byte names one of 256 centres."""
 
-    def __init__(self, bits: int = 256, *, kind: str = "embedded", goal: str = "mean", s: float | None = None,
-                 sample: int = 8192, random_state: Any = None):
+    def __init__(self, bits: int = 256, *, form: str = "chosen", goal: str = "mean", s: float | None = None,
+                 sample: int = 16384, random_state: Any = None):
         self.bits = bits
-        self.kind = kind
+        self.form = form
         self.goal = goal
         self.s = s
         self.sample = sample
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "SketchTransformer":
-        """Trains the bits on a sample of the rows."""
+        """Trains the code on a sample of the rows; it has fewer bits where those would say nothing more."""
         X = _fitting(self, X)
-        self.sketch_ = capball.Sketch.fit(X, self.bits, self.kind, self.s, self.goal, _seed(self.random_state),
-                                          self.sample)
-        self._n_features_out = self.bits
+        self.sketch_ = capball.Sketch.fit(X, self.bits, self.s, self.goal, _seed(self.random_state), self.sample,
+                                          form=self.form)
+        self._n_features_out = self.sketch_.bits
         return self
 
     def codes(self, X: Any) -> np.ndarray:
@@ -654,7 +654,7 @@ class SketchTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def transform(self, X: Any) -> np.ndarray:
         """One column per bit, 0 or 1."""
-        return np.unpackbits(self.codes(X)[:, :self.bits // 8], axis=1, bitorder="little")
+        return np.unpackbits(self.codes(X)[:, :self.sketch_.bits // 8], axis=1, bitorder="little")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

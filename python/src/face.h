@@ -41,9 +41,8 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
 /* Words of the library's own lists, and of NumPy's types that rows may have; what is chosen stays where value is NULL. */
 int face_metric(PyObject *value, cpb_metric *metric);
 int face_goal(PyObject *value, cpb_goal *goal);
-int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind);
-/* bits_per, rotation and factors of principal sketches. */
-int face_principal(PyObject **values, cpb_sketch_training *training);
+/* bytes, form and certain of a training. */
+int face_sketch_training(PyObject **values, cpb_sketch_training *training);
 int face_row_dtype(PyObject *value, cpb_dtype *dtype);
 
 /* ---- rows */

@@ -119,8 +119,6 @@ int face_choice(PyObject *value, const char *name, const char *(*name_of)(int), 
 
 static const char *metric_name(int metric) { return cpb_metric_name((cpb_metric)metric); }
 static const char *goal_name(int goal) { return cpb_goal_name((cpb_goal)goal); }
-static const char *sketch_kind_name(int kind) { return cpb_sketch_kind_name((cpb_sketch_kind)kind); }
-
 int face_metric(PyObject *value, cpb_metric *metric) {
   int choice = (int)*metric;
   if (face_choice(value, "metric", metric_name, CPB_METRICS, &choice) < 0) return -1;
@@ -135,25 +133,15 @@ int face_goal(PyObject *value, cpb_goal *goal) {
   return 0;
 }
 
-int face_sketch_kind(PyObject *value, cpb_sketch_kind *kind) {
-  int choice = (int)*kind;
-  if (face_choice(value, "kind", sketch_kind_name, CPB_SKETCH_KINDS, &choice) < 0) return -1;
-  *kind = (cpb_sketch_kind)choice;
-  return 0;
-}
+static const char *form_name(int form) { return cpb_sketch_form_name((cpb_sketch_form)form); }
 
-static const char *rotation_name(int rotation) { return cpb_rotation_names[rotation]; }
-
-static const char *factor_name(int type) { return type == 0 ? "float16" : "float32"; }
-
-int face_principal(PyObject **values, cpb_sketch_training *training) {
-  int rotation = (int)training->rotation, factors = 0;
-  if (face_size(values[0], "bits_per", &training->bits_per) < 0 ||
-      face_choice(values[1], "rotation", rotation_name, 4, &rotation) < 0 ||
-      face_choice(values[2], "factors", factor_name, 2, &factors) < 0)
+int face_sketch_training(PyObject **values, cpb_sketch_training *training) {
+  int form = (int)training->form;
+  if (face_size(values[0], "bytes", &training->bytes) < 0 ||
+      face_choice(values[1], "form", form_name, CPB_SKETCH_FORMS, &form) < 0 ||
+      face_flag(values[2], &training->certain) < 0)
     return -1;
-  training->rotation = (cpb_sketch_rotation)rotation;
-  training->factors = factors == 0 ? CPB_F16 : CPB_F32;
+  training->form = (cpb_sketch_form)form;
   return 0;
 }
 

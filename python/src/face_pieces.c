@@ -373,22 +373,19 @@ static PyObject *map_text(FACE_CALL) {
 }
 
 static int sketch_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  t->kind = CPB_SKETCH_PRINCIPAL;
-  if (face_principal(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
-      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
-      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
-      face_size(v[7], "max_steps", &t->max_steps) < 0)
+  if (face_sketch_training(v + 7, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_double(v[2], "s", &o->s) < 0 || face_goal(v[3], &o->goal) < 0 ||
+      face_uint64(v[4], "seed", &t->seed) < 0)
     return -1;
-  if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
+  if (v[5] != NULL && (o->map = face_map_of(v[5], "map")) == NULL) return -1;
   o->training = t;
   return 0;
 }
 
 static PyObject *sketch_text(FACE_CALL) {
-  static const char *const names[] = {"statistics", "bits",    "kind",      "s",       "goal",
-                                      "seed",       "map",     "max_steps", "threads", "bits_per",
-                                      "rotation",   "factors", NULL};
-  PyObject *v[12];
+  static const char *const names[] = {"statistics", "bits",  "s",    "goal",    "seed", "map",
+                                      "threads",    "bytes", "form", "certain", NULL};
+  PyObject *v[10];
   cpb_sketch_fit_options o;
   cpb_sketch_training training;
   cpb_sketch_fit_options_init(&o, sizeof o);
@@ -397,7 +394,7 @@ static PyObject *sketch_text(FACE_CALL) {
   (void)self;
   if (face_arguments("sketch_from_statistics", names, 1, args, nargs, kwnames, v) < 0 ||
       face_statistics_of(v[0], "statistics") == NULL || sketch_options(v, &o, &training) < 0 ||
-      face_run_begin(&run, v[8], NULL) < 0)
+      face_run_begin(&run, v[6], NULL) < 0)
     return NULL;
   face_object *statistics = (face_object *)v[0];
   if (face_enter(statistics) < 0) return face_run_end(&run), NULL;

@@ -23,16 +23,13 @@ static PyObject *wrap(PyTypeObject *type, void *sketch) {
 
 /* ---- fit */
 
-/* v: x, bits, kind, s, goal, seed, sample, map, max_steps, tolerance, threads, progress, bits_per, rotation, factors */
+/* v: x, bits, s, goal, seed, sample, map, threads, progress, bytes, form, certain */
 static int fit_options(PyObject **v, cpb_sketch_fit_options *o, cpb_sketch_training *t) {
-  t->kind = CPB_SKETCH_PRINCIPAL;
-  if (face_principal(v + 12, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
-      face_sketch_kind(v[2], &t->kind) < 0 || face_double(v[3], "s", &o->s) < 0 ||
-      face_goal(v[4], &o->goal) < 0 || face_uint64(v[5], "seed", &t->seed) < 0 ||
-      face_size(v[6], "sample", &o->sample) < 0 || face_size(v[8], "max_steps", &t->max_steps) < 0 ||
-      face_double(v[9], "tolerance", &t->tolerance) < 0)
+  if (face_sketch_training(v + 9, t) < 0 || face_size(v[1], "bits", &t->bits) < 0 ||
+      face_double(v[2], "s", &o->s) < 0 || face_goal(v[3], &o->goal) < 0 ||
+      face_uint64(v[4], "seed", &t->seed) < 0 || face_size(v[5], "sample", &o->sample) < 0)
     return -1;
-  if (v[7] != NULL && (o->map = face_map_of(v[7], "map")) == NULL) return -1;
+  if (v[6] != NULL && (o->map = face_map_of(v[6], "map")) == NULL) return -1;
   o->training = t;
   return 0;
 }
@@ -46,7 +43,7 @@ static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values
   cpb_sketch *sketch = NULL;
   cpb_error error;
   cpb_status status = CPB_OK;
-  if (fit_options(values, &options, &training) < 0 || face_run_begin(&run, values[10], values[11]) < 0)
+  if (fit_options(values, &options, &training) < 0 || face_run_begin(&run, values[7], values[8]) < 0)
     return NULL;
   cpb_source source = cpb_source_from_view(rows->view);
   Py_BEGIN_ALLOW_THREADS;
@@ -57,10 +54,9 @@ static PyObject *fit_rows(PyTypeObject *type, face_rows *rows, PyObject **values
 }
 
 static PyObject *sketch_fit(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-  static const char *const names[] = {"x",        "bits",     "kind",      "s",         "goal",    "seed",
-                                      "sample",   "map",      "max_steps", "tolerance", "threads", "progress",
-                                      "bits_per", "rotation", "factors",   NULL};
-  PyObject *values[15];
+  static const char *const names[] = {"x",       "bits",     "s",     "goal", "seed",    "sample", "map",
+                                      "threads", "progress", "bytes", "form", "certain", NULL};
+  PyObject *values[12];
   face_rows rows;
   if (face_arguments("fit", names, 1, args, nargs, kwnames, values) < 0) return NULL;
   if (face_rows_take(&rows, values[0], "x", 0) < 0) return NULL;
@@ -126,19 +122,34 @@ static PyObject *get_fact(PyObject *self, void *which) {
   case 'c': return face_doubles_or_none(o.center, o.d);
   case 'p': return PyLong_FromSize_t(o.bits_per);
   case 'y': return PyLong_FromSize_t(o.code_bytes);
-  default: return face_matrix(o.normals, CPB_F64, o.bits / o.bits_per, o.d + 1);
+  case 'f':
+    if (o.kind != CPB_SKETCH_JOINED) Py_RETURN_NONE;
+    return PyUnicode_FromString(cpb_sketch_form_name(o.form));
+  case 'r':
+    if (!(o.recall[0] >= 0)) Py_RETURN_NONE;
+    return Py_BuildValue("(dd)", o.recall[0], o.recall[1]);
+  case 'e':
+    return PyBool_FromLong(o.kind == CPB_SKETCH_PRINCIPAL || (o.kind == CPB_SKETCH_JOINED && o.numbers > 0));
+  default:
+    return face_matrix(o.normals, CPB_F64, o.kind == CPB_SKETCH_JOINED ? o.directions : o.bits / o.bits_per,
+                       o.d + 1);
   }
 }
 
-static PyGetSetDef sketch_getset[] = {{"d", get_fact, NULL, "columns of the data", "d"},
-                                      {"bits", get_fact, NULL, "bits of a code", "b"},
-                                      {"s", get_fact, NULL, "the scale", "s"},
-                                      {"kind", get_fact, NULL, "where the normals come from", "k"},
-                                      {"center", get_fact, NULL, "m, or None for 0", "c"},
-                                      {"bits_per", get_fact, NULL, "bits per direction", "p"},
-                                      {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
-                                      {"normals", get_fact, NULL, "bits/bits_per rows of d+1", "n"},
-                                      {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef sketch_getset[] = {
+    {"d", get_fact, NULL, "columns of the data", "d"},
+    {"bits", get_fact, NULL, "bits of a code", "b"},
+    {"s", get_fact, NULL, "the scale", "s"},
+    {"kind", get_fact, NULL, "the kind of a code", "k"},
+    {"form", get_fact, NULL, "what bytes of a joined code are of, or None", "f"},
+    {"recall", get_fact, NULL, "of the 10 nearest of held-out rows among 10 and among 100 estimates, or None",
+     "r"},
+    {"has_bounds", get_fact, NULL, "whether codes have bounds of their errors", "e"},
+    {"center", get_fact, NULL, "m, or None for 0", "c"},
+    {"bits_per", get_fact, NULL, "bits per direction of a principal sketch", "p"},
+    {"code_bytes", get_fact, NULL, "bytes of a code", "y"},
+    {"normals", get_fact, NULL, "directions, rows of d+1", "n"},
+    {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMethodDef sketch_methods[] = {FACE_CLASS("fit", sketch_fit, "a sketch trained on rows"),
                                        FACE_METHOD("encode", sketch_encode, "codes of rows, code_bytes each"),

@@ -94,8 +94,8 @@ def test_notebook(path, tmp_path, monkeypatch):
     assert sum(cell.cell_type == "code" for cell in book.cells) >= 4
 
 
-def test_there_are_five_notebooks():
-    assert len(BOOKS) == 5
+def test_there_are_six_notebooks():
+    assert len(BOOKS) == 6
 
 
 # ---- what a newcomer would do from the words of the tutorials alone

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 static const char *const cpb_kernel_names[] = {"linear", "rbf", "polynomial", NULL};
-static const char *const cpb_rotation_names[] = {"chosen", "random", "learned", "turned", NULL};
 static const char *const cpb_bound_names[] = {"none", "certain", "probable", NULL};
 static const char *const cpb_score_names[] = {"ip", "cosine", "cosine-distance", NULL};
 

@@ -1,4 +1,4 @@
-/* T14: codes of principal sketches in blocks, queries in tables, what both say about distances, and search by these estimates.
+/* T14: codes in blocks, queries in tables, what both say about distances, and search by these estimates.
  * Without a bound the best candidates are read and re-ranked. With one, the rows are read in the order of their lower bounds, until
  * the next one is above the k-th smallest distance. Lengths are in units of the sketch's s. */
 #include "capball/advanced/estimator.h"
@@ -28,8 +28,9 @@ struct cpb_estimator {
   size_t n, bytes; /* directions; bytes of the bits of a code */
   uint8_t *codes;  /* in the layout of the scan; the rest of the last block is 0 .. */
   float *factors;  /* .. and has the estimate FLT_MAX */
+  float *size2;    /* what estimates count in place of |z|^2; the scan's are a little smaller */
   float *error;    /* e of each row */
-  float *v2;       /* |v|^2 of each row, exact */
+  double *v2;      /* |v|^2 of each row */
   cpb_memory memory;
 };
 
@@ -37,9 +38,10 @@ struct cpb_estimator {
 typedef struct query_tables {
   double *along; /* n: G w */
   double size2;  /* |w|^2 */
-  double beside; /* |w|^2 - |G w|^2 >= 0, outside of the directions */
   bool far;      /* so far away that estimates say nothing: all rows are at the distance |w| */
+  double *least; /* bytes: the least value of each table */
   uint8_t *tables;
+  float *values; /* bytes x 256: what the tables round */
   float scale, start;
   double doubt; /* the tables' error of <v, G w>, at most */
 } query_tables;
@@ -60,34 +62,37 @@ static float *factor_at(const cpb_estimator *e, size_t row) {
   return e->factors + row / CPB_SCAN_ROWS * 2 * CPB_SCAN_ROWS + row % CPB_SCAN_ROWS;
 }
 
-static double size_of_levels(const cpb_sketch_options *o, const uint8_t *code) {
-  double v2 = 0;
-  if (o->bits_per == 1) return (double)o->bits;
-  for (size_t i = 0; i < cpb_sketch_directions(o); i++) {
-    int level = cpb_level_at(code, o->bits_per, i);
-    v2 += level * level;
-  }
-  return v2;
-}
+/* Rounding of the scan, relatively: its factors are smaller and its limits larger by this, so that it misses no row. */
+static const double SCAN_ERROR = 0x1p-20;
 
-/* False if the factors are not those of a row. */
-static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code) {
-  const cpb_sketch_options *o = &e->sketch->options;
+/* False if the factors are not those of a row. v: n numbers of scratch space */
+static bool take_code(cpb_estimator *e, const cpb_factor_form *form, size_t row, const uint8_t *code,
+                      double *v) {
   cpb_row_factors factors = cpb_factors_get(form, code + e->bytes);
   for (size_t j = 0; j < e->bytes; j++) *byte_at(e, row, j) = code[j];
-  factor_at(e, row)[0] = (float)factors.size2;
+  e->v2[row] = cpb_code_values(e->sketch, code, v);
+  if (form->joined != NULL) {
+    double part = isinf(factors.e) ? 0 : form->joined->gamma * factors.e * factors.e;
+    factors.size2 = factors.f * factors.f * e->v2[row] + part;
+  }
+  e->size2[row] = (float)factors.size2;
+  factor_at(e, row)[0] = (float)(factors.size2 * (1 - SCAN_ERROR));
   factor_at(e, row)[CPB_SCAN_ROWS] = (float)(2 * factors.f);
   e->error[row] = (float)factors.e;
-  e->v2[row] = (float)size_of_levels(o, code);
-  return factors.size2 >= 0 && factors.size2 <= 0x1p60 && factors.f >= 0 && factors.f <= 0x1p60 &&
-         factors.e >= 0;
+  return factors.size2 >= 0 && factors.size2 <= (form->joined != NULL ? 0x1p100 : 0x1p60) && factors.f >= 0 &&
+         factors.f <= 0x1p60 && factors.e >= 0;
 }
 
 static cpb_status take_codes(cpb_estimator *e, cpb_view codes, cpb_error *error) {
   cpb_factor_form form = cpb_factor_form_of(&e->sketch->options);
-  for (size_t row = 0; row < e->rows; row++)
-    if (!take_code(e, &form, row, (const uint8_t *)codes.data + row * codes.stride))
-      return cpb_fail_row(error, CPB_WHY_CODE_OF_ROW, "codes", row, "has factors that no row has");
+  double *v = malloc(e->n * sizeof *v);
+  if (v == NULL) return cpb_fail_memory(error, "%zu directions", e->n);
+  bool good = true;
+  for (size_t row = 0; row < e->rows && good; row++)
+    if (!(good = take_code(e, &form, row, (const uint8_t *)codes.data + row * codes.stride, v)))
+      cpb_fail_row(error, CPB_WHY_CODE_OF_ROW, "codes", row, "has factors that no row has");
+  free(v);
+  if (!good) return CPB_EROW;
   for (size_t row = e->rows; row < e->blocks * CPB_SCAN_ROWS; row++) factor_at(e, row)[0] = FLT_MAX;
   return CPB_OK;
 }
@@ -97,14 +102,16 @@ static bool allocate(cpb_estimator *e) {
   e->codes = cpb_memory_lines(&e->memory, rows, e->bytes);
   e->factors = cpb_memory_lines(&e->memory, rows, 2 * sizeof(float));
   e->error = cpb_memory_take(&e->memory, rows, sizeof(float));
-  e->v2 = cpb_memory_take(&e->memory, rows, sizeof(float));
+  e->size2 = cpb_memory_take(&e->memory, rows, sizeof(float));
+  e->v2 = cpb_memory_take(&e->memory, rows, sizeof(double));
   return !e->memory.failed;
 }
 
 static cpb_status check_codes(const cpb_sketch *sketch, cpb_view codes, cpb_error *error) {
   if (sketch == NULL) return cpb_fail_missing(error, "sketch");
-  if (!cpb_is_principal(sketch))
-    return cpb_fail(error, CPB_WHY_DOMAIN, "sketch", "estimates need a principal sketch, and this one is %s",
+  if (!cpb_estimates(sketch))
+    return cpb_fail(error, CPB_WHY_DOMAIN, "sketch",
+                    "estimates need a joined or principal sketch, and this one is %s",
                     cpb_sketch_kind_name(sketch->options.kind));
   if (codes.dtype != CPB_U8)
     return cpb_fail(error, CPB_WHY_DTYPE_IN, "codes", "codes must be u8, got %s",
@@ -157,45 +164,51 @@ typedef struct search {
 /* Beyond this many s, single precision would overflow. */
 static const double FAR = 1e15;
 
-/* Values of a nibble: sums of levels times projections. Returns the least one, of which the largest is the opposite. */
-static double fill_table(size_t bits_per, const double *along, double *values) {
-  int top = cpb_level_top(bits_per);
-  double most = 0;
-  for (size_t i = 0; i < 4 / bits_per; i++) most += top * fabs(along[i]);
-  for (unsigned value = 0; value < 16; value++) values[value] = 0;
-  for (size_t i = 0; i < 4 / bits_per; i++)
-    for (unsigned value = 0; value < 16; value++)
-      values[value] += (2 * (int)(value >> i * bits_per & (unsigned)top) - top) * along[i];
-  return -most;
+/* What the values of a byte add to <v, G w>; gives the least and the largest. */
+static void fill_values(const cpb_book *book, const double *along, float *values, double *least,
+                        double *most) {
+  double sums[256] = {0};
+  for (size_t k = 0; k < book->count; k++)
+    for (size_t i = 0; i < 256; i++) sums[i] += along[book->first + k] * (double)book->centres[256 * k + i];
+  *least = INFINITY;
+  *most = -INFINITY;
+  for (size_t i = 0; i < 256; i++) {
+    values[i] = (float)sums[i];
+    *least = fmin(*least, sums[i]);
+    *most = fmax(*most, sums[i]);
+  }
 }
 
-/* How many values of tables are added as bytes: the fewer levels, the less precise they need to be. */
-static size_t fold_of(const cpb_estimator *e) { return 4 / e->sketch->options.bits_per; }
+/* Rounds the values of a byte to steps; returns the largest error. */
+static double round_values(const float *values, double least, double step, double most, uint8_t *table) {
+  double per_step = 1 / step, worst = 0;
+  for (size_t i = 0; i < 256; i++) {
+    double at = ((double)values[i] - least) * per_step + 0.5;
+    at = (double)(int)(at < 0 ? 0 : at > most ? most : at);
+    table[i] = (uint8_t)(int)at;
+    double apart = fabs(least + step * at - (double)values[i]);
+    worst = apart > worst ? apart : worst;
+  }
+  return worst;
+}
 
 static void fill_tables(const cpb_estimator *e, query_tables *a) {
-  size_t nibbles = 2 * e->bytes, bits_per = e->sketch->options.bits_per, count = 4 / bits_per;
-  double values[16], widest = 0, start = 0, off = 0;
-  for (size_t j = 0; j < nibbles; j++) {
-    double wide = -2 * fill_table(bits_per, a->along + j * count, values);
-    widest = wide > widest ? wide : widest;
+  double widest = 0, start = 0, off = 0, sizes = 0;
+  for (size_t j = 0; j < e->bytes; j++) {
+    double largest;
+    fill_values(&e->sketch->books[j], a->along, a->values + 256 * j, &a->least[j], &largest);
+    widest = fmax(widest, largest - a->least[j]);
+    sizes += fmax(fabs(a->least[j]), fabs(largest));
   }
-  double most = floor(fmin(255 / (double)fold_of(e), 65535 / (double)nibbles));
-  double step = widest > 0 ? widest / most : 1, per_step = 1 / step;
-  for (size_t j = 0; j < nibbles; j++) {
-    double least = fill_table(bits_per, a->along + j * count, values), worst = 0;
-    start += least;
-    for (size_t i = 0; i < 16; i++) {
-      double at = (values[i] - least) * per_step + 0.5;
-      at = (double)(int)(at < 0 ? 0 : at > most ? most : at);
-      a->tables[16 * j + i] = (uint8_t)(int)at;
-      double apart = fabs(least + step * at - values[i]);
-      worst = apart > worst ? apart : worst;
-    }
-    off += worst;
+  double most = floor(fmin(255, 65535 / (double)e->bytes));
+  double step = widest > 0 ? widest / most : 1;
+  for (size_t j = 0; j < e->bytes; j++) {
+    start += a->least[j];
+    off += round_values(a->values + 256 * j, a->least[j], step, most, a->tables + 256 * j);
   }
   a->scale = (float)step;
   a->start = (float)start;
-  a->doubt = off * (1 + 1e-9) + 0x1p-21 * (step * 65535 + fabs(start));
+  a->doubt = off * (1 + 1e-9) + 0x1p-21 * (step * 65535 + fabs(start)) + 0x1p-23 * sizes;
 }
 
 /* The query in a row of a view: w, d doubles. 0 or a fault. */
@@ -227,14 +240,14 @@ static void project_queries(void *arg, size_t block, size_t first, size_t count)
 
 static void finish_query(void *arg, size_t query) {
   const search *s = arg;
-  query_tables *asked = &s->asked[query];
-  asked->beside = fmax(asked->size2 - cpb_loops_here()->dot(asked->along, asked->along, s->e->n), 0);
-  fill_tables(s->e, asked);
+  fill_tables(s->e, &s->asked[query]);
 }
 
 static void asked_new(query_tables *a, const cpb_estimator *e, cpb_memory *memory) {
   *a = (query_tables){.along = cpb_memory_take(memory, e->n, sizeof *a->along),
-                      .tables = cpb_memory_lines(memory, e->bytes, 32)};
+                      .least = cpb_memory_take(memory, e->bytes, sizeof *a->least),
+                      .values = cpb_memory_take(memory, e->bytes, 256 * sizeof *a->values),
+                      .tables = cpb_memory_lines(memory, e->bytes, 256)};
 }
 
 static cpb_status ask(search *s) {
@@ -266,42 +279,54 @@ typedef struct look {
   size_t share, first, block; /* the first query and the first block of a call of the loop */
 } look;
 
+/* The estimate of a row from unrounded tables, squared, without |w|^2. */
+static double estimate_of(const cpb_estimator *e, const query_tables *asked, size_t row) {
+  const uint8_t *code = byte_at(e, row, 0);
+  double along = 0;
+  for (size_t j = 0; j < e->bytes; j++) along += (double)asked->values[256 * j + code[j * CPB_SCAN_ROWS]];
+  return (double)e->size2[row] - (double)factor_at(e, row)[CPB_SCAN_ROWS] * along;
+}
+
 /* Rows come in order within a share, so one with the estimate of the worst does not replace it. */
 static float found(void *context, size_t query, size_t block, uint64_t below, const float *estimates) {
   look *l = context;
   scan *s = l->s;
+  const cpb_estimator *e = s->of->e;
   cpb_best *best = &s->best[l->share * s->of->count + l->first + query];
   size_t first = (l->block + block) * CPB_SCAN_ROWS;
+  (void)estimates; /* lower bounds */
   for (; below != 0; below &= below - 1) {
-    unsigned i = (unsigned)__builtin_ctzll(below);
-    if (first + i < s->of->e->rows) cpb_best_offer(best, (double)estimates[i], first + i);
+    size_t row = first + (size_t)__builtin_ctzll(below);
+    if (row < e->rows) cpb_best_offer(best, estimate_of(e, &s->of->asked[l->first + query], row), row);
   }
-  return best->count < best->k ? INFINITY : (float)best->entry[0].key;
+  if (best->count < best->k) return INFINITY;
+  double worst = best->entry[0].key;
+  return nextafterf((float)(worst + SCAN_ERROR * fabs(worst)), INFINITY);
 }
 
-static cpb_nibble_scan scan_of(const cpb_estimator *e, size_t block, size_t blocks) {
-  return (cpb_nibble_scan){.blocks = blocks,
-                           .bytes = e->bytes,
-                           .fold = fold_of(e),
-                           .codes = e->codes + block * e->bytes * CPB_SCAN_ROWS,
-                           .factors = e->factors + block * 2 * CPB_SCAN_ROWS};
+static cpb_byte_scan scan_of(const cpb_estimator *e, size_t block, size_t blocks) {
+  return (cpb_byte_scan){.blocks = blocks,
+                         .bytes = e->bytes,
+                         .codes = e->codes + block * e->bytes * CPB_SCAN_ROWS,
+                         .factors = e->factors + block * 2 * CPB_SCAN_ROWS};
 }
 
-static cpb_scan_query query_of(const query_tables *a, float limit) {
-  return (cpb_scan_query){a->tables, a->scale, a->start, limit};
+/* doubt: added to products, so that estimates are lower bounds */
+static cpb_scan_query query_of(const query_tables *a, double doubt, float limit) {
+  return (cpb_scan_query){a->tables, a->scale, (float)((double)a->start + doubt), limit};
 }
 
 static void scan_chunk(scan *s, size_t share, size_t block, size_t blocks) {
   float *limits = s->limits + share * s->of->count;
   for (size_t first = 0; first < s->of->count; first += CPB_SCAN_QUERIES) {
     look l = {s, share, first, block};
-    cpb_nibble_scan job = scan_of(s->of->e, block, blocks);
+    cpb_byte_scan job = scan_of(s->of->e, block, blocks);
     job.queries = s->of->count - first < CPB_SCAN_QUERIES ? s->of->count - first : CPB_SCAN_QUERIES;
     job.found = found;
     job.context = &l;
     for (size_t q = 0; q < job.queries; q++)
-      job.query[q] = query_of(&s->of->asked[first + q], limits[first + q]);
-    s->loops->nibbles(&job);
+      job.query[q] = query_of(&s->of->asked[first + q], s->of->asked[first + q].doubt, limits[first + q]);
+    s->loops->scan(&job);
     for (size_t q = 0; q < job.queries; q++) limits[first + q] = job.query[q].limit;
   }
 }
@@ -368,12 +393,12 @@ static float copy_block(void *context, size_t query, size_t block, uint64_t belo
 /* The estimates of all rows from the tables: without |w|^2, squared. */
 static void all_estimates(const cpb_estimator *e, const query_tables *asked, float *estimates) {
   copying c = {e, estimates};
-  cpb_nibble_scan job = scan_of(e, 0, e->blocks);
+  cpb_byte_scan job = scan_of(e, 0, e->blocks);
   job.queries = 1;
-  job.query[0] = query_of(asked, INFINITY);
+  job.query[0] = query_of(asked, 0, INFINITY);
   job.found = copy_block;
   job.context = &c;
-  cpb_sketch_loops_here()->nibbles(&job);
+  cpb_sketch_loops_here()->scan(&job);
 }
 
 /* ---- what is known about a distance ---- */
@@ -386,29 +411,23 @@ typedef struct knowledge {
 
 /* <v, G w> in double. */
 static double along_of(const cpb_estimator *e, const query_tables *asked, size_t row) {
-  size_t bits_per = e->sketch->options.bits_per;
-  int top = cpb_level_top(bits_per);
   double sums[4] = {0};
-  for (size_t i = 0; i < e->n; i++) {
-    int level = 2 * (*byte_at(e, row, i * bits_per / 8) >> i * bits_per % 8 & top) - top;
-    sums[i % 4] += level * asked->along[i];
+  const uint8_t *code = byte_at(e, row, 0);
+  for (size_t j = 0; j < e->bytes; j++) {
+    const cpb_book *book = &e->sketch->books[j];
+    const float *centres = book->centres + code[j * CPB_SCAN_ROWS];
+    for (size_t k = 0; k < book->count; k++)
+      sums[k % 4] += (double)centres[256 * k] * asked->along[book->first + k];
   }
   return sums[0] + sums[1] + (sums[2] + sums[3]);
-}
-
-/* The estimate a of |z-w|^2 differs from it by at most 2 e sqrt(|z-w|^2 + r), r = |w|^2 - |Gw|^2; of that errors take
- * the given share. Solved for |z-w|. */
-static double likely_low(double estimate, double e, double beside, double share) {
-  double part = share * e, reach = sqrt(fmax(part * part + estimate + beside, 0)) - part;
-  return sqrt(fmax((reach > 0 ? reach * reach : 0) - beside, 0));
 }
 
 /* From <v, G w>, of which `doubt` may be wrong. share: 1 for the certain bound, else the part of the error bound that errors
  * are likely to take. */
 static knowledge known_of(const cpb_estimator *e, const query_tables *asked, size_t row, double along,
                           double doubt, double share) {
-  double size2 = (double)factor_at(e, row)[0], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
-  double error = (double)e->error[row], x2 = f * f * (double)e->v2[row];
+  double size2 = (double)e->size2[row], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
+  double error = (double)e->error[row], x2 = f * f * e->v2[row];
   double loose = CPB_ISOMETRY_ERROR * (double)(e->n + e->sketch->options.d) + 0x1p-40;
   knowledge known = {.estimate = size2 + asked->size2 - 2 * f * along, .high = INFINITY};
   if (asked->far || isinf(error)) return known;
@@ -416,8 +435,7 @@ static knowledge known_of(const cpb_estimator *e, const query_tables *asked, siz
   double apart2 = x2 + asked->size2 - 2 * f * along; /* of the approximation */
   known.low = sqrt(fmax(apart2 - slack, 0)) * (1 - loose) - error;
   known.high = sqrt(fmax(apart2 + slack, 0)) * (1 + loose) + error;
-  if (share < 1)
-    known.low = fmax(known.low, likely_low(known.estimate - 2 * f * doubt, error, asked->beside, share));
+  if (share < 1) known.low = fmax(known.low, sqrt(fmax(known.estimate - 2 * f * doubt, 0)) - share * error);
   known.low = fmax(known.low - 0x1p-45 * (sqrt(asked->size2) + sqrt(x2) + error), 0);
   return known;
 }
@@ -425,9 +443,9 @@ static knowledge known_of(const cpb_estimator *e, const query_tables *asked, siz
 /* The same from an estimate of all_estimates, with its error. */
 static knowledge guess_of(const cpb_estimator *e, const query_tables *asked, size_t row, float estimate,
                           double share) {
-  double size2 = (double)factor_at(e, row)[0], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
+  double size2 = (double)e->size2[row], f = (double)factor_at(e, row)[CPB_SCAN_ROWS] / 2;
   double along = f > 0 ? (size2 - (double)estimate) / (2 * f) : 0;
-  double rounding = f > 0 ? 0x1p-22 * size2 / f : 0;
+  double rounding = f > 0 ? 2 * SCAN_ERROR * size2 / f : 0;
   return known_of(e, asked, row, along, asked->doubt + rounding, share);
 }
 
@@ -617,6 +635,9 @@ static cpb_status run_batch(search *s, size_t candidates) {
 
 static cpb_status run(search *s) {
   size_t candidates = candidates_of(s);
+  if (s->o.bound != CPB_BOUND_NONE && cpb_estimates_only(s->e->sketch))
+    return cpb_fail(s->error, CPB_WHY_DOMAIN, "bound",
+                    "codes of this sketch have no bounds: train it with bounds (certain)");
   query_tables asked[QUERIES_AT_ONCE];
   cpb_memory memory = {0};
   s->asked = asked;

@@ -1,4 +1,4 @@
-/* T14, principal sketches: codes of rows. z = unit (x-m) is computed in single or double precision, rounded to single, and
+/* T14: codes of rows. z = unit (x-m) is computed in single or double precision, rounded to single, and
  * multiplied with the directions by the panel loop, DEPTH terms at a time. Rows that are extremely long or short are scaled by a
  * power of two first. Errors that e must cover, with u = 2^-24:
  *   of z       2u |z|, and if x and m are both rounded to single precision the rounding of m
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "loops/row_state.h"
+#include "base/elementary.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "sphere/t1_embed.h"
@@ -18,15 +19,27 @@
 #include "base/system.h"
 #include "sketch/sketch_loops.h"
 
+/* The tables of a joined sketch. */
+static void fill_form(cpb_factor_form *form, const cpb_sketch_options *o) {
+  bool known = o->numbers > 0;
+  form->joined = o;
+  for (unsigned i = 0; i < 256; i++) {
+    form->factors[i] = known ? (double)(float)(o->f_low + i * o->f_step) : 1;
+    form->bounds[i] = known && i < 255 ? (double)(float)(o->e_low * cpb_pow(o->e_ratio, i)) : INFINITY;
+  }
+}
+
 cpb_factor_form cpb_factor_form_of(const cpb_sketch_options *o) {
   double top = cpb_level_top(o->bits_per), n = (double)cpb_sketch_directions(o);
   double scale = ldexp(1, (ilogb(n * top * top) + 1) / 2);
-  return (cpb_factor_form){.dtype = o->factors,
-                           .bytes = cpb_dtype_size(o->factors),
-                           .most = o->factors == CPB_F16 ? 65504 : 0x1p60,
-                           .scale = scale,
-                           .unscale = 1 / scale,
-                           .loose = CPB_ISOMETRY_ERROR * (n + (double)o->d) + 0x1p-40};
+  cpb_factor_form form = {.dtype = o->factors,
+                          .bytes = cpb_dtype_size(o->factors),
+                          .most = o->factors == CPB_F16 ? 65504 : 0x1p60,
+                          .scale = scale,
+                          .unscale = 1 / scale,
+                          .loose = CPB_ISOMETRY_ERROR * (n + (double)o->d) + 0x1p-40};
+  if (o->kind == CPB_SKETCH_JOINED) fill_form(&form, o);
+  return form;
 }
 
 /* ---- the bits of nonnegative numbers as f16 or f32: larger numbers have larger bits ---- */
@@ -96,6 +109,9 @@ static double get(const uint8_t *at, const cpb_factor_form *form) {
 }
 
 cpb_row_factors cpb_factors_get(const cpb_factor_form *form, const uint8_t *at) {
+  const cpb_sketch_options *o = form->joined;
+  if (o != NULL && o->numbers == 0) return (cpb_row_factors){.f = 1, .e = INFINITY};
+  if (o != NULL) return (cpb_row_factors){.f = form->factors[at[0]], .e = form->bounds[at[1]]};
   return (cpb_row_factors){.size2 = get(at, form),
                            .f = get(at + form->bytes, form) * form->unscale,
                            .e = get(at + 2 * form->bytes, form)};
@@ -111,6 +127,25 @@ typedef struct levels_sums {
 static double error2_of(const cpb_factor_form *form, const levels_sums *s, double f) {
   double error2 = s->z2 - 2 * f * s->along + f * f * s->v2;
   return (error2 > 0 ? error2 : 0) + 2 * f * s->doubt + form->loose * (s->z2 + f * f * s->v2);
+}
+
+/* The numbers of f and e in their tables. */
+static void numbers_put(const cpb_factor_form *form, const levels_sums *s, uint8_t *at) {
+  const cpb_sketch_options *o = form->joined;
+  if (o->numbers == 0) return;
+  double best = s->v2 > 0 ? s->along / s->v2 : 0;
+  double i = o->f_step > 0 ? floor((best - o->f_low) / o->f_step + 0.5) : 0;
+  at[0] = (uint8_t)(i > 0 ? i < 255 ? i : 255 : 0);
+  double error = (sqrt(error2_of(form, s, form->factors[at[0]])) + s->off) * (1 + 0x1p-40);
+  unsigned low = 0, high = 255; /* the first bound that is not below it */
+  while (low < high) {
+    unsigned middle = (low + high) / 2;
+    if (form->bounds[middle] >= error)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  at[1] = (uint8_t)low;
 }
 
 /* Rounds size2 and f to their type, gives e for the rounded f, and writes all three. The sums are in units of s. */
@@ -139,6 +174,7 @@ bool cpb_scale_to_one(double *z, size_t d, double *factor) {
   return true;
 }
 
+static const double LARGEST2 = 1e30; /* of |z|^2: beyond, joined sketches have no code */
 enum { FLOATS_PER_BLOCK = 1 << 15, DEPTH = 128, GROUP_LINE = CPB_PANEL_LINE * CPB_PANEL_ROWS };
 
 typedef struct encoding {
@@ -152,6 +188,7 @@ typedef struct encoding {
   double shift;      /* |m - center|, times unit */
   double ratio;      /* from unit (x-m) to units of s */
   double doubt;      /* of <c,v>, by |z| |v| */
+  float *half;       /* joined: of each byte 256 times |b|^2/2 */
   cpb_first_fault fault;
   atomic_bool out_of_memory;
 } encoding;
@@ -289,7 +326,85 @@ static void write_factors(const block *b, size_t i) {
                       .v2 = chosen.v2,
                       .doubt = e->doubt * length * sqrt(chosen.v2) * ratio,
                       .off = (0x1p-23 * length + e->shift) * ratio};
-  factors_put(&e->form, &sums, code_at(b, i) + e->sketch->options.bits / 8);
+  uint8_t *at = code_at(b, i) + e->sketch->options.bits / 8;
+  if (e->form.joined == NULL)
+    factors_put(&e->form, &sums, at);
+  else if (sums.z2 <= LARGEST2)
+    numbers_put(&e->form, &sums, at);
+  else
+    memset(at, 255, e->form.joined->numbers); /* too far away for a bound */
+}
+
+/* ---- the centres of joined sketches ---- */
+
+/* To units of s, in which centres are. */
+static void scale_row(block *b, size_t i) {
+  float *c = b->c + i * b->e->columns;
+  double ratio = b->ratio[i];
+  bool near = b->length2[i] * ratio * ratio <= LARGEST2;
+  for (size_t k = 0; k < b->e->n; k++) c[k] = near ? c[k] * (float)ratio : 0;
+}
+
+double cpb_code_values(const cpb_sketch *sketch, const uint8_t *code, double *v) {
+  size_t n = cpb_sketch_directions(&sketch->options);
+  double v2 = 0;
+  memset(v, 0, n * sizeof *v);
+  for (size_t j = 0; j < sketch->book_count; j++) {
+    const cpb_book *book = &sketch->books[j];
+    for (size_t k = 0; k < book->count; k++) v[book->first + k] += (double)book->centres[256 * k + code[j]];
+  }
+  for (size_t k = 0; k < n; k++) v2 += v[k] * v[k];
+  return v2;
+}
+
+/* A byte of all rows. One that follows another for the same direction is of what that leaves. */
+static void find_centres(block *b, size_t count, size_t j) {
+  const encoding *e = b->e;
+  const cpb_book *book = &e->sketch->books[j];
+  bool again = j > 0 && book->first == book[-1].first;
+  cpb_nearest job = {.book = book,
+                     .half = e->half + 256 * j,
+                     .x = again ? b->start : b->c + book->first,
+                     .rows = count,
+                     .stride = again ? 1 : e->columns,
+                     .codes = code_at(b, 0) + j,
+                     .code_stride = e->sketch->options.code_bytes};
+  for (size_t i = 0; again && i < count; i++) {
+    double left = (double)b->c[i * e->columns + book->first];
+    for (size_t before = j; before > 0 && e->sketch->books[before - 1].first == book->first; before--)
+      left -= (double)e->sketch->books[before - 1].centres[code_at(b, i)[before - 1]];
+    b->start[i] = (float)left;
+  }
+  cpb_sketch_loops_here()->nearest(&job);
+}
+
+/* <c,v> in units of z, and |v|^2 */
+static void sum_row(block *b, size_t i) {
+  const float *c = b->c + i * b->e->columns;
+  cpb_levels_chosen *chosen = &b->chosen[i];
+  double along = 0;
+  chosen->v2 = cpb_code_values(b->e->sketch, code_at(b, i), b->z);
+  for (size_t k = 0; k < b->e->n; k++) along += (double)c[k] * b->z[k];
+  chosen->along = b->ratio[i] > 0 ? along / b->ratio[i] : 0;
+}
+
+static void choose_centres(block *b, size_t count) {
+  for (size_t i = 0; i < count; i++) scale_row(b, i);
+  for (size_t j = 0; j < b->e->sketch->book_count; j++) find_centres(b, count, j);
+  for (size_t i = 0; i < count && b->e->form.joined->numbers > 0; i++) sum_row(b, i);
+}
+
+/* Half of the squared lengths of all centres. */
+static void half_lengths(const cpb_sketch *sketch, float *half) {
+  for (size_t j = 0; j < sketch->book_count; j++)
+    for (size_t i = 0; i < 256; i++) {
+      double sum = 0;
+      for (size_t k = 0; k < sketch->books[j].count; k++) {
+        double at = (double)sketch->books[j].centres[256 * k + i];
+        sum += at * at;
+      }
+      half[256 * j + i] = (float)(sum / 2);
+    }
 }
 
 /* One step after the other for all rows: the steps of several rows overlap. */
@@ -298,14 +413,17 @@ static void encode_rows(block *b, size_t count) {
   const cpb_sketch_options *o = &e->sketch->options;
   for (size_t i = 0; i < count; i++) prepare_row(b, i);
   project(b, count);
-  cpb_sketch_loops_here()->levels(&(cpb_levels_job){.c = b->c,
-                                                    .rows = count,
-                                                    .n = e->n,
-                                                    .stride = e->columns,
-                                                    .bits_per = o->bits_per,
-                                                    .codes = code_at(b, 0),
-                                                    .code_stride = o->code_bytes,
-                                                    .chosen = b->chosen});
+  if (e->form.joined != NULL)
+    choose_centres(b, count);
+  else
+    cpb_sketch_loops_here()->levels(&(cpb_levels_job){.c = b->c,
+                                                      .rows = count,
+                                                      .n = e->n,
+                                                      .stride = e->columns,
+                                                      .bits_per = o->bits_per,
+                                                      .codes = code_at(b, 0),
+                                                      .code_stride = o->code_bytes,
+                                                      .chosen = b->chosen});
   for (size_t i = 0; i < count; i++)
     if (b->length2[i] >= 0)
       write_factors(b, i);
@@ -383,14 +501,22 @@ cpb_status cpb_levels_encode(const cpb_sketch *sketch, cpb_view x, uint8_t *code
                 .columns = cpb_levels_padded(cpb_sketch_directions(&sketch->options))};
   cpb_status status = cpb_check_view(x, "x", sketch->options.d, error);
   if (status != CPB_OK) return status;
-  double k = (double)(e.n < x.cols ? e.n : x.cols), terms = DEPTH + 5 + (double)(x.cols / DEPTH);
+  double k = (double)(e.n < x.cols ? e.n : x.cols),
+         terms = DEPTH + (e.form.joined ? 7 : 5) + (double)(x.cols / DEPTH);
   e.doubt = 1.11 * terms * 0x1p-24 * sqrt(k);
   e.ratio = 1 / sketch->sigma;
-  if (!round_center(&e)) return cpb_fail_memory(error, "codes of rows");
+  e.half = malloc((256 * sketch->book_count + 1) * sizeof *e.half);
+  if (!round_center(&e) || e.half == NULL) {
+    free(e.half);
+    free(e.center);
+    return cpb_fail_memory(error, "codes of rows");
+  }
+  if (e.form.joined != NULL) half_lengths(sketch, e.half);
   size_t per_block = cpb_round_up(FLOATS_PER_BLOCK / (x.cols + e.n) + 1, CPB_PANEL_ROWS);
   cpb_blocks blocks = {x.rows, per_block, encode_block, &e};
   cpb_blocks_run(&blocks, exec);
   free(e.center);
+  free(e.half);
   if (atomic_load(&e.out_of_memory)) return cpb_fail_memory(error, "codes of rows");
   return cpb_first_fault_report(&e.fault, "x", error);
 }

@@ -6,7 +6,7 @@
 #include "statistics/statistics_fit.h"
 #include "sketch/sketch_train.h"
 
-CPB_DEFAULTS(cpb_sketch_fit_options, .target = 0.99, .k = 10, .sample = 8192)
+CPB_DEFAULTS(cpb_sketch_fit_options, .target = 0.99, .k = 10, .sample = 16384)
 
 typedef struct fitting {
   cpb_sketch_fit_options o;
@@ -50,7 +50,7 @@ static cpb_status choose(fitting *f, cpb_error *error) {
   if (f->o.s != 0) return CPB_OK;
   cpb_status status = cpb_scale_fit(f->o.goal, f->o.target, f->o.k, &f->facts, f->facts.sample, f->facts.mean,
                                     NULL, &f->training.s, exec, error);
-  if (f->training.kind == CPB_SKETCH_PRINCIPAL) f->training.s *= 2; /* S is then nearly linear on most rows */
+  f->training.s *= 2; /* S is then nearly linear on most rows */
   return status;
 }
 

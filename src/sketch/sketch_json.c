@@ -1,5 +1,6 @@
 /* A sketch as JSON, one key per line; see json_file.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +10,38 @@
 #include "files/json_file.h"
 #include "sketch/t14_sketch.h"
 
-/* Version 2 has principal sketches; the other kinds are written as version 1, which earlier releases read. */
-enum { VERSION = 1, VERSION_PRINCIPAL = 2, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
+/* Version 3 has joined sketches, and version 2 principal ones; the other kinds are written as version 1. */
+enum { VERSION = 1, VERSION_PRINCIPAL = 2, VERSION_JOINED = 3, DIM_MAX = 1 << 24, BITS_MAX = 65536 };
 
 /* ---- writing ---- */
 
-/* [[steps, mean, worst], ..] */
-static void put_curve(cpb_text *l, const cpb_sketch_options *o) {
-  cpb_json_put(l, "curve", "[");
-  for (size_t i = 0; i < o->curve_count; i++)
-    cpb_json_pack(l, i == 0 ? "[I, f, f]" : ", [I, f, f]", o->curve[i].steps, o->curve[i].mean,
-                  o->curve[i].worst);
-  cpb_text_puts(l, "]");
+static int version_of(cpb_sketch_kind kind) {
+  return kind == CPB_SKETCH_JOINED      ? VERSION_JOINED
+         : kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL
+                                        : VERSION;
+}
+
+/* What a code of a joined sketch stands for. False if out of memory. */
+static bool put_joined(cpb_text *l, const cpb_sketch *sketch) {
+  const cpb_sketch_options o = sketch->options;
+  size_t numbers = 0;
+  for (size_t i = 0; i < sketch->book_count; i++) numbers += 256 * sketch->books[i].count;
+  double *wide = malloc((numbers + 2 * sketch->book_count) * sizeof *wide);
+  if (wide == NULL) return false;
+  const double tables[] = {o.f_low, o.f_step, o.e_low, o.e_ratio, o.gamma};
+  const double recall[] = {o.recall[0] >= 0 ? o.recall[0] : -1, o.recall[1] >= 0 ? o.recall[1] : -1};
+  cpb_json_put(l, "form", "s", cpb_sketch_form_name(o.form));
+  cpb_json_put(l, "directions", "I", (uint64_t)o.directions);
+  cpb_json_put(l, "numbers", "I", (uint64_t)o.numbers);
+  cpb_json_put(l, "tables", "V", tables, (size_t)5);
+  cpb_json_put(l, "spread", "f", o.spread);
+  cpb_json_put(l, "recall", "V", recall, (size_t)2);
+  for (size_t i = 0; i < 2 * sketch->book_count; i++) wide[i] = o.books[i];
+  cpb_json_put(l, "books", "V", wide, 2 * sketch->book_count);
+  for (size_t i = 0; i < numbers; i++) wide[i] = (double)o.centres[i];
+  cpb_json_put(l, "centres", "V", wide, numbers);
+  free(wide);
+  return true;
 }
 
 static const char *const rotations[] = {"unknown", "random", "learned", "turned"};
@@ -32,21 +53,24 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)o.seed); /* JSON integers end at 2^63 */
   bool principal = o.kind == CPB_SKETCH_PRINCIPAL;
-  cpb_json_put_kind(&l, "sketch", principal ? VERSION_PRINCIPAL : VERSION);
+  cpb_json_put_kind(&l, "sketch", version_of(o.kind));
   cpb_json_put(&l, "dim", "I", (uint64_t)o.d);
   cpb_json_put(&l, "bits", "I", (uint64_t)o.bits);
   cpb_json_put(&l, "variant", "s", cpb_sketch_kind_name(o.kind));
   cpb_json_put(&l, "scale", "f", o.s);
   cpb_json_put(&l, "center", "V", o.center, o.d);
   cpb_json_put(&l, "seed", "s", seed);
-  put_curve(&l, &o);
+  if (o.kind < CPB_SKETCH_JOINED)
+    cpb_json_put(&l, "curve", "[]"); /* of a training, which earlier releases read */
+  else if (!put_joined(&l, sketch))
+    return cpb_fail_memory(error, "the centres of a sketch");
   if (principal) {
     cpb_json_put(&l, "bits_per", "I", (uint64_t)o.bits_per);
     cpb_json_put(&l, "factors", "s", cpb_dtype_name(o.factors));
     cpb_json_put(&l, "rotation", "s", rotations[o.rotation]);
     cpb_json_put(&l, "spread", "f", o.spread);
   }
-  cpb_json_put(&l, "normals", "V", o.normals, o.bits / o.bits_per * (o.d + 1));
+  cpb_json_put(&l, "normals", "V", o.normals, cpb_sketch_directions(&o) * (o.d + 1));
   return cpb_json_finish(&l, "sketch", text, error);
 }
 
@@ -77,6 +101,45 @@ static void read_principal(cpb_json_file *f, cpb_sketch_options *o) {
   o->spread = cpb_json_number(f, f->root, "spread");
 }
 
+static void read_books(cpb_json_file *f, cpb_sketch_options *o) {
+  size_t count = o->bits / 8, numbers = 0, found = 0;
+  const double *pairs = cpb_json_numbers(f, f->root, "books", 2 * count, NULL);
+  uint32_t *books = pairs == NULL ? NULL : cpb_json_room(f, 2 * count, sizeof *books);
+  for (size_t i = 0; books != NULL && i < 2 * count; i++) {
+    books[i] = pairs[i] >= 0 && pairs[i] <= DIM_MAX ? (uint32_t)pairs[i] : 0;
+    if (i % 2 == 1) numbers += 256 * (size_t)books[i];
+  }
+  const double *centres = cpb_json_numbers(f, f->root, "centres", SIZE_MAX, &found);
+  if (f->status == CPB_OK && found != numbers)
+    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"centres\" has %zu numbers, wanted %zu", found, numbers);
+  float *narrow = f->status == CPB_OK ? cpb_json_room(f, numbers, sizeof *narrow) : NULL;
+  for (size_t i = 0; narrow != NULL && i < numbers; i++) narrow[i] = (float)centres[i];
+  o->books = books;
+  o->centres = narrow;
+}
+
+static void read_joined(cpb_json_file *f, cpb_sketch_options *o) {
+  if (o->kind != CPB_SKETCH_JOINED) return;
+  const char *form = cpb_json_string_of(cpb_json_get(f->root, "form"));
+  int at = form == NULL ? CPB_SKETCH_FORMS : 0;
+  while (at < CPB_SKETCH_FORMS && strcmp(form, cpb_sketch_form_name((cpb_sketch_form)at)) != 0) at++;
+  if (at == CPB_SKETCH_FORMS) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"form\" is unknown");
+  o->form = (cpb_sketch_form)at;
+  o->directions = cpb_json_count(f, f->root, "directions", 1, DIM_MAX);
+  o->numbers = cpb_json_count(f, f->root, "numbers", 0, 2);
+  o->spread = cpb_json_number(f, f->root, "spread");
+  const double *tables = cpb_json_numbers(f, f->root, "tables", 5, NULL);
+  const double *recall = cpb_json_numbers(f, f->root, "recall", 2, NULL);
+  if (tables == NULL || recall == NULL) return;
+  o->f_low = tables[0];
+  o->f_step = tables[1];
+  o->e_low = tables[2];
+  o->e_ratio = tables[3];
+  o->gamma = tables[4];
+  for (int i = 0; i < 2; i++) o->recall[i] = recall[i] >= 0 ? recall[i] : NAN;
+  read_books(f, o);
+}
+
 static uint64_t read_seed(cpb_json_file *f) {
   const char *text = cpb_json_string_of(cpb_json_get(f->root, "seed"));
   char *end = NULL;
@@ -88,25 +151,6 @@ static uint64_t read_seed(cpb_json_file *f) {
   return seed;
 }
 
-static void read_curve(cpb_json_file *f, cpb_sketch_options *o) {
-  const cpb_json *array = cpb_json_get(f->root, "curve"), *point = cpb_json_first(array);
-  size_t count = cpb_json_size(array);
-  if (!cpb_json_is(array, CPB_JSON_ARRAY))
-    cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"curve\" must be an array");
-  cpb_sketch_point *curve = count > 0 ? cpb_json_room(f, count, sizeof *curve) : NULL;
-  for (size_t i = 0; curve != NULL && i < count; i++, point = point->next) {
-    const cpb_json *steps = cpb_json_size(point) == 3 ? point->first : NULL;
-    const cpb_json *mean = steps == NULL ? NULL : steps->next, *worst = mean == NULL ? NULL : mean->next;
-    if (cpb_json_is(steps, CPB_JSON_INTEGER) && steps->integer >= 0 && cpb_json_is_number(mean) &&
-        cpb_json_is_number(worst))
-      curve[i] = (cpb_sketch_point){(uint64_t)steps->integer, mean->real, worst->real};
-    else
-      cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"curve\"[%zu] is not [steps, mean, worst]", i);
-  }
-  o->curve_count = count;
-  o->curve = curve;
-}
-
 static void *make(cpb_json_file *f) {
   cpb_sketch_options o;
   cpb_error why = {.row = -1};
@@ -115,20 +159,21 @@ static void *make(cpb_json_file *f) {
   const char *variant = cpb_json_string_of(cpb_json_get(f->root, "variant"));
   int kind = variant == NULL ? CPB_SKETCH_KINDS : 0; /* CPB_SKETCH_KINDS: none of them */
   while (kind < CPB_SKETCH_KINDS && strcmp(variant, cpb_sketch_kind_name((cpb_sketch_kind)kind)) != 0) kind++;
-  cpb_json_check_kind(f, "sketch", kind == CPB_SKETCH_PRINCIPAL ? VERSION_PRINCIPAL : VERSION);
+  cpb_json_check_kind(f, "sketch", version_of((cpb_sketch_kind)kind));
   o.d = cpb_json_count(f, f->root, "dim", 1, DIM_MAX);
   o.bits = cpb_json_count(f, f->root, "bits", 8, BITS_MAX);
   if (kind == CPB_SKETCH_KINDS)
-    cpb_json_refuse(f, CPB_WHY_JSON_VALUE,
-                    "\"variant\" must be embedded, centred, random-embedded, random-centred or principal");
+    cpb_json_refuse(
+        f, CPB_WHY_JSON_VALUE,
+        "\"variant\" must be joined, principal, embedded, centred, random-embedded or random-centred");
   o.kind = (cpb_sketch_kind)kind;
   o.s = cpb_json_number(f, f->root, "scale");
   o.center = cpb_json_numbers(f, f->root, "center", o.d, NULL);
   o.seed = read_seed(f);
-  read_curve(f, &o);
   read_principal(f, &o);
+  read_joined(f, &o);
   if (f->status == CPB_OK)
-    o.normals = cpb_json_numbers(f, f->root, "normals", o.bits / o.bits_per * (o.d + 1), NULL);
+    o.normals = cpb_json_numbers(f, f->root, "normals", cpb_sketch_directions(&o) * (o.d + 1), NULL);
   if (f->status == CPB_OK) cpb_json_made(f, cpb_sketch_new(&o, &sketch, &why), &why);
   cpb_json_check_sum(f);
   return sketch;

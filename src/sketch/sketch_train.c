@@ -1,584 +1,452 @@
-/* T14: normals whose bits agree on half of the rows, pair by pair.
- *
- *   theta_ij = (2 O_ij/n - 1) pi/2,   u_ij = (c_i <c_i,c_j> - c_j)/|.|
- *   c_i <- normalise(c_i + sum_j tan(scale theta_ij) u_ij)
- * u_ij is the direction on the sphere in which c_i moves away from c_j. Summed over j the step is
- *   c_i (1 + sum_j w_ij g_ij) - sum_j w_ij c_j,    g = <c_i,c_j>, w = tan(..)/sqrt(1-g^2)
- * which is two matrix products for all i at once. The overlaps are a third product, of bits, by the Hamming loop. */
-#include <math.h>
-#include <string.h>
-
-#include "loops/row_state.h"
-#include "sphere/map_object.h"
-#include "base/elementary.h"
-#include "base/fail.h"
-#include "base/memory.h"
-#include "base/random.h"
-#include "base/rows.h"
-#include "base/sized.h"
-#include "base/blocks.h"
-#include "base/tell.h"
-#include "loops/matrix.h"
-#include "sketch/t14_sketch.h"
+/* T14: training of joined sketches. Every form of the code is trained on the sample, and the one is kept with which a held-out part of
+ * it, as queries, finds most of its 10 nearest among the other rows. Lengths are in units of s. */
 #include "sketch/sketch_train.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/blocks.h"
+#include "base/elementary.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/sized.h"
+#include "base/tell.h"
+#include "capball/advanced/estimator.h"
+#include "capball/search.h"
+#include "loops/row_state.h"
+#include "sketch/levels.h"
+#include "sketch/sketch_books.h"
+#include "sketch/sketch_directions.h"
+
 enum {
-  LEAST_BATCH = 64, /* rows */
-  NORMALS_PER_TASK = 8 * CPB_TILE_ROWS,
-  ROWS_OF_STARTS = 1024, /* on which sets of first normals are compared */
-  PATIENCE = 10,         /* steps without improvement, for tolerance 0 */
-  HALVINGS = 5,          /* of an angle that did not improve the worst pair, before giving up */
+  QUERIES = 256,   /* rows of the sample that are used as queries; fewer for small samples */
+  NEAR = 10,       /* true neighbours of each .. */
+  LATE = 100,      /* .. that should be among as many estimates, or among these */
+  CALIBRATED = 48, /* queries on which errors of estimates are measured */
+  NUMBERS = 2,
+  FEW_BYTES = 24,    /* up to which a code without numbers is tried */
+  TURNED_MOST = 256, /* directions that are turned: the time is cubic .. */
+  TURNED_ROWS = 4032,
+  TURNED_ROUNDS = 8,
+  FEW_ROUNDS = 4, /* .. so fewer rows are used, and rounds of k-means */
+  ROUNDS = 16,
+  ELEMENTS_MOST = 1 << 24, /* of the sample; of longer rows fewer are used */
 };
+static const double QUANTILE = 0.999, MARGIN = 1.15, FACTORS_LEFT = 0.005;
+/* What the rounding of projections adds to bounds, at most, as a part of |z|. */
+static const double ROUNDING = 0.05;
 
-CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1, .starts = 16,
-             .jitter = NAN, .strength = 1, .max_steps = 1000, .tolerance = NAN, .factors = CPB_F16)
-
-/* ---- the bits of rows by column, to count the rows on which two bits differ ---- */
-
-enum { SIDE = 64 };
-
-typedef struct bit_columns {
-  size_t bits, rows, words; /* words of a column, SIDE rows each; padding rows are 0 in all bits */
-  uint8_t *codes;           /* of the rows */
-  uint64_t *groups;         /* the columns in the layout of the Hamming loop */
-} bit_columns;
-
-/* The bits of at most `rows` rows. */
-static bit_columns bit_columns_new(cpb_memory *memory, size_t bits, size_t rows) {
-  size_t words = (rows + SIDE - 1) / SIDE, columns = cpb_code_group_count(bits) * CPB_CODE_GROUP;
-  return (bit_columns){.bits = bits,
-                       .codes = cpb_memory_take(memory, rows, (bits + 7) / 8),
-                       .groups = cpb_memory_lines(memory, columns, words * sizeof(uint64_t))};
-}
-
-/* Bit j of word i becomes bit i of word j: swaps halves, then quarters, .. */
-static void transpose(uint64_t square[SIDE]) {
-  uint64_t mask = 0x00000000ffffffffu;
-  for (unsigned step = SIDE / 2; step > 0; step /= 2, mask ^= mask << step)
-    for (unsigned i = 0; i < SIDE; i = (i + step + 1) & ~step) {
-      uint64_t change = (square[i] >> step ^ square[i + step]) & mask;
-      square[i] ^= change << step;
-      square[i + step] ^= change;
-    }
-}
-
-/* Word `word` of column i. */
-static uint64_t *place_of(const bit_columns *c, size_t i, size_t word) {
-  return c->groups + (i / CPB_CODE_GROUP * c->words + word) * CPB_CODE_GROUP + i % CPB_CODE_GROUP;
-}
-
-/* Computes the bits of these rows. */
-static cpb_status bit_columns_fill(bit_columns *c, const cpb_sketch *sketch, cpb_view x, const cpb_exec *exec,
-                                   cpb_error *error) {
-  size_t bytes = (c->bits + 7) / 8;
-  c->rows = x.rows;
-  c->words = (x.rows + SIDE - 1) / SIDE;
-  cpb_status status = cpb_sketch_encode(sketch, x, c->codes, exec, error);
-  for (size_t word = 0; status == CPB_OK && word < c->words; word++)
-    for (size_t panel = 0; panel * SIDE < c->bits; panel++) {
-      uint64_t square[SIDE] = {0};
-      for (size_t i = 0; i < SIDE && word * SIDE + i < x.rows; i++)
-        square[i] = cpb_code_word(c->codes + (word * SIDE + i) * bytes, bytes, panel);
-      transpose(square);
-      for (size_t i = 0; i < SIDE && panel * SIDE + i < c->bits; i++)
-        *place_of(c, panel * SIDE + i, word) = square[i];
-    }
-  return status;
-}
-
-/* Replaces column i by the only column of `from`, which has as many rows. */
-static void bit_columns_set(bit_columns *c, size_t i, const bit_columns *from) {
-  for (size_t word = 0; word < c->words; word++) *place_of(c, i, word) = *place_of(from, 0, word);
-}
-
-typedef struct agreement {
-  const bit_columns *columns;
-  double *lean;
-} agreement;
-
-static uint64_t take(void *context, size_t group, unsigned below, const uint64_t *distances) {
-  const agreement *l = context;
-  (void)below; /* all columns are used */
-  double n = (double)l->columns->rows;
-  for (size_t k = 0; k < CPB_CODE_GROUP && group * CPB_CODE_GROUP + k < l->columns->bits; k++)
-    l->lean[group * CPB_CODE_GROUP + k] = (n - 2 * (double)distances[k]) / n;
-  return INT64_MAX;
-}
-
-/* lean[j] = 2 O_ij/n - 1 for all j, in [-1,1]: 1 where the bits always agree. column: the words of a column. */
-static void bit_columns_lean(const bit_columns *c, size_t i, uint64_t *column, double *lean) {
-  agreement l = {c, lean};
-  for (size_t word = 0; word < c->words; word++) column[word] = *place_of(c, i, word);
-  cpb_loops_here()->hamming(&(cpb_hamming){.groups = cpb_code_group_count(c->bits),
-                                           .words = c->words,
-                                           .codes = c->groups,
-                                           .query = column,
-                                           .limit = INT64_MAX,
-                                           .found = take,
-                                           .context = &l});
-}
-
-/* ---- a training ---- */
+CPB_DEFAULTS(cpb_sketch_training, .size = sizeof(cpb_sketch_training), .bits = 256, .s = 1)
 
 typedef struct training {
   const cpb_sketch_training *o;
-  const cpb_exec *exec;
-  const cpb_loops *loops;
+  const cpb_exec *exec, *quiet; /* quiet: of calls whose progress is not that of the training */
   cpb_error *error;
-  cpb_view x;
-  cpb_sketch *sketch;
-  cpb_map *map;
+  cpb_view sample;
   cpb_random random;
-  size_t bits, width; /* width = d+1 */
-  bit_columns columns;
-  double *lean;                /* bits x bits */
-  cpb_matrix normals, upright; /* bits x width: a copy of the normals, and its transpose */
-  cpb_matrix weights;          /* bits x bits: products, then w_ij */
-  cpb_matrix moves;            /* bits x width: sum_j w_ij c_j */
-  double *kept;                /* bits x width: normals before the step */
-  double *self;                /* bits: sum_j w_ij g_ij */
-  uint64_t *column;            /* scratch space of every task: words */
-  double *worst;               /* bits: the largest |lean| of each row, .. */
-  size_t *partner;             /* .. and its column */
-  double strength, jitter, tolerance;
-  cpb_sketch_point now;
-  size_t curve_room;
-  cpb_sketch_report report;
+  size_t rows, d, queries; /* the first rows are the queries; 0: too few rows to compare */
+  size_t bytes;            /* asked for, all counted */
+  cpb_matrix z;            /* rows x d, (x-m)/s */
+  double *size2;           /* |z|^2 */
+  cpb_matrix principal;    /* principal directions, k x d */
+  double *variance;        /* of the directions in use */
+  uint32_t *pairs;
+  cpb_hit *nearest, *found; /* of each query NEAR rows, LATE estimates */
+  uint8_t *codes;
   cpb_memory memory;
 } training;
 
-/* An empirical value from many data sets: with more bits there are more directions to search, and the benefit of more
- * independence ends sooner. */
-static double share_of_bits(size_t bits) { return sqrt((double)bits) / 16; }
-
-static bool is_flat(cpb_sketch_kind kind) {
-  return kind == CPB_SKETCH_CENTRED || kind == CPB_SKETCH_RANDOM_CENTRED;
+static cpb_status no_memory(const training *t) {
+  return cpb_fail_memory(t->error, "the training of a sketch");
 }
 
-static bool is_random(cpb_sketch_kind kind) {
-  return kind == CPB_SKETCH_RANDOM_EMBEDDED || kind == CPB_SKETCH_RANDOM_CENTRED;
+/* ---- the sample ---- */
+
+static void center_rows(void *arg, size_t block, size_t first, size_t count) {
+  training *t = arg;
+  (void)block;
+  for (size_t i = first; i < first + count; i++) {
+    double *z = cpb_matrix_row(&t->z, i);
+    cpb_view_widen(cpb_view_slice(t->sample, i, 1), z);
+    if (t->o->center != NULL) cpb_loops_here()->axpby(1, z, -1, t->o->center, z, t->d);
+    for (size_t k = 0; k < t->d; k++) z[k] /= t->o->s;
+    t->size2[i] = cpb_loops_here()->dot(z, z, t->d);
+    if (t->size2[i] <= 1e20) continue;
+    memset(z, 0, t->d * sizeof *z); /* so far outside that it has no influence */
+    t->size2[i] = 0;
+  }
 }
 
-/* Divides by the length; false for 0. */
-static bool normalise(const training *t, double *c) {
-  double length = sqrt(t->loops->dot(c, c, t->width));
-  if (!(length > 0)) return false;
-  for (size_t k = 0; k < t->width; k++) c[k] /= length;
+static cpb_status prepare(training *t) {
+  size_t most = 8 * t->bytes, k = most < t->d ? most : t->d;
+  t->z = cpb_matrix_new(&t->memory, t->rows, t->d);
+  t->size2 = cpb_memory_take(&t->memory, t->rows, sizeof *t->size2);
+  t->principal = cpb_matrix_new(&t->memory, k, t->d);
+  t->variance = cpb_memory_take(&t->memory, t->d, sizeof *t->variance);
+  t->pairs = cpb_memory_take(&t->memory, t->bytes, 2 * sizeof *t->pairs);
+  t->nearest = cpb_memory_take(&t->memory, t->queries + 1, NEAR * sizeof *t->nearest);
+  t->found = cpb_memory_take(&t->memory, t->queries + 1, LATE * sizeof *t->found);
+  t->codes = cpb_memory_take(&t->memory, t->rows, t->bytes + NUMBERS);
+  if (t->memory.failed) return no_memory(t);
+  cpb_blocks_run(&(cpb_blocks){t->rows, 256, center_rows, t}, t->exec);
+  if (!cpb_principal_directions(&t->z, t->size2, &t->principal, &t->random, t->exec)) return no_memory(t);
+  if (t->queries == 0) return CPB_OK;
+  return cpb_knn(cpb_view_slice(t->sample, t->queries, t->rows - t->queries),
+                 cpb_view_slice(t->sample, 0, t->queries), NEAR, CPB_L2, t->nearest, t->quiet, t->error);
+}
+
+/* ---- a form ---- */
+
+/* y = z G^T */
+static bool project(const training *t, const cpb_matrix *directions, cpb_matrix *y) {
+  cpb_memory memory = {0};
+  cpb_matrix upright = cpb_matrix_new(&memory, t->d, directions->rows);
+  bool ready = !memory.failed;
+  if (ready) {
+    cpb_matrix_transpose(directions, &upright);
+    cpb_matrix_product(&t->z, false, &upright, y, t->exec);
+  }
+  cpb_memory_free(&memory);
+  return ready;
+}
+
+/* The variances of the columns of y about 0, which is the centre of the sketch. */
+static void measure_variances(const training *t, const cpb_matrix *y) {
+  memset(t->variance, 0, y->cols * sizeof *t->variance);
+  for (size_t i = 0; i < y->rows; i++)
+    for (size_t k = 0; k < y->cols; k++) t->variance[k] += cpb_matrix_row(y, i)[k] * cpb_matrix_row(y, i)[k];
+  for (size_t k = 0; k < y->cols; k++) t->variance[k] /= (double)y->rows;
+}
+
+/* What a form has before its centres: directions, and their bytes. */
+typedef struct plan {
+  cpb_sketch_form form;
+  cpb_matrix directions, y;
+  size_t bytes, numbers;
+  cpb_memory memory;
+} plan;
+
+static bool plan_columns(training *t, plan *p, size_t bytes) {
+  p->directions = cpb_matrix_new(&p->memory, t->d, t->d);
+  if (p->memory.failed) return false;
+  for (size_t k = 0; k < t->d; k++) cpb_matrix_row(&p->directions, k)[k] = 1;
+  p->bytes = bytes < t->d ? bytes : t->d;
+  cpb_books_cut(t->d, p->bytes, t->pairs);
   return true;
 }
 
-/* ---- first normals ---- */
-
-static void random_direction(training *t, double *c) {
-  size_t used = t->width - is_flat(t->o->kind);
-  do {
-    for (size_t k = 0; k < t->width; k++) c[k] = k < used ? cpb_random_gauss(&t->random) : 0;
-  } while (!normalise(t, c));
+/* Turned rows of the first directions: rotation^T G. */
+static bool rotate(training *t, plan *p, const cpb_matrix *rotation) {
+  cpb_matrix first = cpb_matrix_new(&p->memory, rotation->rows, t->d);
+  p->directions = cpb_matrix_new(&p->memory, rotation->cols, t->d);
+  if (p->memory.failed) return false;
+  memcpy(first.at, t->principal.at, rotation->rows * first.stride * sizeof *first.at);
+  cpb_matrix_product(rotation, true, &first, &p->directions, t->exec);
+  cpb_matrix_orthonormalise(&p->directions, &t->random);
+  return true;
 }
 
-/* The image of a random row on the sphere; for the centred kinds, its direction. */
-static cpb_status random_image(training *t, double *y) {
-  size_t row = cpb_random_below(&t->random, t->x.rows);
-  cpb_status status = cpb_map_embed(t->map, cpb_view_slice(t->x, row, 1),
-                                    cpb_rows_out(y, CPB_F64, 1, t->width), NULL, t->error);
-  if (status != CPB_OK) return status;
-  if (is_flat(t->o->kind)) {
-    y[t->width - 1] = 0;
-    normalise(t, y);
+/* The first directions of the principal ones. */
+static bool keep_first(training *t, plan *p, size_t used) {
+  p->directions = cpb_matrix_new(&p->memory, used, t->d);
+  if (p->memory.failed) return false;
+  memcpy(p->directions.at, t->principal.at, used * t->principal.stride * sizeof *t->principal.at);
+  return true;
+}
+
+static bool plan_signs(training *t, plan *p, size_t bytes) {
+  p->bytes = bytes < t->principal.rows / 8 ? bytes : t->principal.rows / 8;
+  cpb_books_cut(8 * p->bytes, p->bytes, t->pairs);
+  return keep_first(t, p, 8 * p->bytes);
+}
+
+static bool plan_principal(training *t, plan *p, size_t bytes) {
+  cpb_matrix y = cpb_matrix_new(&p->memory, t->rows, t->principal.rows);
+  if (p->memory.failed || !project(t, &t->principal, &y)) return false;
+  measure_variances(t, &y);
+  p->bytes = cpb_books_join(t->variance, t->principal.rows, bytes, t->pairs);
+  if (p->bytes == 0) { /* rows that are all equal */
+    p->bytes = 1;
+    t->pairs[0] = 0;
+    t->pairs[1] = 1;
   }
+  return keep_first(t, p, t->pairs[2 * p->bytes - 2] + t->pairs[2 * p->bytes - 1]);
+}
+
+/* The shape of the plan's sketch. */
+static cpb_sketch *room_of(const training *t, const plan *p) {
+  cpb_sketch_options shape;
+  cpb_sketch_options_init(&shape, sizeof shape);
+  shape.kind = CPB_SKETCH_JOINED;
+  shape.d = t->d;
+  shape.bits = 8 * p->bytes;
+  shape.s = t->o->s;
+  shape.center = t->o->center;
+  shape.seed = t->o->seed;
+  shape.form = p->form;
+  shape.directions = p->directions.rows;
+  shape.books = t->pairs;
+  shape.numbers = p->numbers;
+  shape.gamma = p->numbers > 0 ? 0.5 : 0;
+  return cpb_sketch_room(&shape);
+}
+
+/* The centres v that rows of y have, as rows. */
+static void take_centres(const training *t, const plan *p, const cpb_sketch *sketch, cpb_matrix *v) {
+  for (size_t i = 0; i < v->rows; i++) cpb_code_values(sketch, t->codes + i * p->bytes, cpb_matrix_row(v, i));
+}
+
+/* Turns the directions of a plan: alternates the centres v of y R and the nearest rotation to y^T v. Signs, of iterative quantisation,
+ * begin with a random R. */
+static bool turn(training *t, plan *p) {
+  size_t n = p->directions.rows, rows = t->rows < TURNED_ROWS ? t->rows : TURNED_ROWS;
+  cpb_matrix all = cpb_matrix_new(&p->memory, t->rows, n), y = cpb_matrix_new(&p->memory, rows, n);
+  cpb_matrix turned = cpb_matrix_new(&p->memory, rows, n), v = cpb_matrix_new(&p->memory, rows, n);
+  cpb_matrix rotation = cpb_matrix_new(&p->memory, n, n);
+  cpb_sketch *sketch = p->memory.failed ? NULL : room_of(t, p);
+  bool ready = sketch != NULL && project(t, &p->directions, &all);
+  if (ready) memcpy(y.at, all.at, rows * y.stride * sizeof *y.at);
+  for (size_t k = 0; k < n && ready; k++) cpb_matrix_row(&rotation, k)[k] = 1;
+  if (ready && p->form == CPB_FORM_SIGNS) cpb_random_rotation(&rotation, &t->random);
+  for (int round = 0; round < TURNED_ROUNDS && ready; round++) {
+    cpb_matrix_product(&y, false, &rotation, &turned, t->exec);
+    ready = cpb_books_train(sketch, &turned, FEW_ROUNDS, t->codes, t->exec);
+    if (!ready) break;
+    take_centres(t, p, sketch, &v);
+    cpb_matrix_product(&y, true, &v, &rotation, t->exec);
+    ready = cpb_matrix_polar(&rotation, t->exec);
+  }
+  cpb_sketch_free(sketch);
+  if (ready) cpb_matrix_orthonormalise(&rotation, &t->random);
+  return ready && rotate(t, p, &rotation);
+}
+
+/* False if out of memory. */
+static bool make_plan(training *t, plan *p) {
+  size_t bytes = t->bytes - p->numbers;
+  bool turns = p->form == CPB_FORM_SIGNS || p->form == CPB_FORM_TURNED;
+  bool done = p->form == CPB_FORM_COLUMNS ? plan_columns(t, p, bytes)
+              : p->form == CPB_FORM_SIGNS ? plan_signs(t, p, bytes)
+                                          : plan_principal(t, p, bytes);
+  if (done && turns) done = turn(t, p);
+  if (!done) return false;
+  p->y = cpb_matrix_new(&p->memory, t->rows, p->directions.rows);
+  return !p->memory.failed && project(t, &p->directions, &p->y);
+}
+
+/* ---- the numbers of a code ---- */
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, size_t count, double share) {
+  return sorted[(size_t)(share * (double)(count - 1))];
+}
+
+/* Tables that reach a little beyond the factors and the errors of the sample. */
+static void span_tables(cpb_sketch_options *o, double *f, double *e, size_t rows, double longest) {
+  qsort(f, rows, sizeof *f, ascending);
+  qsort(e, rows, sizeof *e, ascending);
+  double low = quantile(f, rows, FACTORS_LEFT), high = quantile(f, rows, 1 - FACTORS_LEFT),
+         beyond = (high - low) / 8;
+  o->f_low = fmax(low - beyond, 0);
+  o->f_step = (high + beyond - o->f_low) / 255;
+  double most = fmax(fmax(1.5 * e[rows - 1], ROUNDING * longest), 1e-12),
+         least = quantile(e, rows, 0.01) / 1.5;
+  o->e_low = fmax(least, most * 1e-6);
+  o->e_ratio = cpb_pow(2 * most / o->e_low, 1 / 254.0);
+}
+
+/* f and e of the rows of y with these codes. */
+static void fit_numbers(training *t, const plan *p, cpb_sketch *sketch, double *f, double *e, double *v) {
+  double longest = 0;
+  for (size_t i = 0; i < t->rows; i++) {
+    longest = fmax(longest, sqrt(t->size2[i]));
+    const double *y = cpb_matrix_row(&p->y, i);
+    double v2 = cpb_code_values(sketch, t->codes + i * p->bytes, v), along = 0;
+    for (size_t k = 0; k < p->directions.rows; k++) along += y[k] * v[k];
+    f[i] = v2 > 0 && along > 0 ? along / v2 : 0;
+    e[i] = sqrt(fmax(t->size2[i] - f[i] * along, 0));
+  }
+  span_tables(&sketch->options, f, e, t->rows, longest);
+}
+
+/* ---- the sketch of a plan ---- */
+
+static cpb_status fill(training *t, const plan *p, cpb_sketch *sketch) {
+  cpb_memory memory = {0};
+  double *f = cpb_memory_take(&memory, t->rows, sizeof *f), *e = cpb_memory_take(&memory, t->rows, sizeof *e);
+  double *v = cpb_memory_take(&memory, p->directions.rows, sizeof *v);
+  for (size_t i = 0; i < p->directions.rows; i++)
+    memcpy(sketch->normals + i * (t->d + 1), cpb_matrix_row(&p->directions, i), t->d * sizeof(double));
+  cpb_sketch_pack(sketch, 0, p->directions.rows);
+  bool ready = !memory.failed && cpb_books_train(sketch, &p->y, ROUNDS, t->codes, t->exec);
+  if (ready) fit_numbers(t, p, sketch, f, e, v);
+  cpb_memory_free(&memory);
+  return ready ? CPB_OK : no_memory(t);
+}
+
+static cpb_status build(training *t, const plan *p, cpb_sketch **sketch) {
+  *sketch = room_of(t, p);
+  return *sketch == NULL ? no_memory(t) : fill(t, p, *sketch);
+}
+
+/* ---- how well it finds neighbours ---- */
+
+static void count_found(const training *t, size_t late, double *recall) {
+  size_t early_count = 0, late_count = 0;
+  for (size_t q = 0; q < t->queries; q++)
+    for (size_t i = 0; i < NEAR; i++)
+      for (size_t at = 0; at < late; at++)
+        if (t->found[q * late + at].id == t->nearest[q * NEAR + i].id) {
+          early_count += at < NEAR;
+          late_count++;
+        }
+  double all = (double)(t->queries * NEAR);
+  recall[0] = (double)early_count / all;
+  recall[1] = (double)late_count / all;
+}
+
+/* Searches the rows behind the queries, whose codes are in t->codes. */
+static cpb_status measure(training *t, cpb_sketch *sketch) {
+  cpb_estimator *estimator = NULL;
+  cpb_estimator_options how;
+  size_t base = t->rows - t->queries;
+  cpb_estimator_options_init(&how, sizeof how);
+  how.k = base < LATE ? base : LATE;
+  cpb_status status = cpb_estimator_new(sketch, cpb_rows(t->codes, CPB_U8, base, sketch->options.code_bytes),
+                                        &estimator, t->error);
+  if (status == CPB_OK)
+    status = cpb_estimator_search(estimator, cpb_view_slice(t->sample, 0, t->queries), &how, t->found, NULL,
+                                  t->quiet, t->error);
+  cpb_estimator_free(estimator);
+  if (status == CPB_OK) count_found(t, how.k, sketch->options.recall);
   return status;
 }
 
-/* The hyperplane halfway between two rows, plus a random one of length `jitter`: differences of pairs rarely point in
- * directions in which the data hardly vary, but distances still depend on those. */
-static cpb_status pair_normal(training *t, double *c) {
-  double *other = t->self; /* scratch space: unused before the first step, and long enough */
-  cpb_status status = random_image(t, c);
-  if (status == CPB_OK) status = random_image(t, other);
-  if (status != CPB_OK) return status;
-  for (size_t k = 0; k < t->width; k++) c[k] -= other[k];
-  bool apart = normalise(t, c);
-  if (apart && t->jitter == 0) return CPB_OK;
-  random_direction(t, other);
-  for (size_t k = 0; k < t->width; k++) c[k] = apart ? c[k] + t->jitter * other[k] : other[k];
-  if (!normalise(t, c)) memcpy(c, other, t->width * sizeof *c);
-  return CPB_OK;
+static cpb_status encode_and_measure(training *t, cpb_sketch *sketch) {
+  cpb_view base = cpb_view_slice(t->sample, t->queries, t->rows - t->queries);
+  cpb_status status = cpb_sketch_encode(sketch, base, t->codes, t->quiet, t->error);
+  return status == CPB_OK ? measure(t, sketch) : status;
 }
 
-static cpb_status draw_normals(training *t) {
+/* Whether a is the better one: what 10 estimates find, and then what 100 do. */
+static bool is_better(const double *a, const double *b) { return a[0] + a[1] / 4 > b[0] + b[1] / 4; }
+
+static cpb_status try_form(training *t, cpb_sketch_form form, size_t numbers, cpb_sketch **best) {
+  plan p = {.form = form, .numbers = numbers};
+  cpb_sketch *made = NULL;
+  cpb_status status = make_plan(t, &p) ? build(t, &p, &made) : no_memory(t);
+  cpb_memory_free(&p.memory);
+  if (status == CPB_OK && t->queries > 0) status = encode_and_measure(t, made);
+  bool better =
+      status == CPB_OK && (*best == NULL || is_better(made->options.recall, (*best)->options.recall));
+  cpb_sketch_free(better ? *best : made);
+  if (better) *best = made;
+  return status;
+}
+
+/* The forms that these rows and bytes can have. */
+static bool is_possible(const training *t, cpb_sketch_form form) {
+  if (t->o->form != CPB_FORM_CHOSEN) return form == t->o->form;
+  if (t->queries == 0) return form == CPB_FORM_PRINCIPAL;
+  if (form == CPB_FORM_COLUMNS) return t->d >= t->bytes - NUMBERS;
+  if (form == CPB_FORM_TURNED) return t->principal.rows <= TURNED_MOST;
+  return form != CPB_FORM_SIGNS || t->d >= 8 * (t->bytes - NUMBERS) / 2;
+}
+
+static cpb_status try_forms(training *t, cpb_sketch **best) {
+  static const cpb_sketch_form forms[] = {CPB_FORM_PRINCIPAL, CPB_FORM_COLUMNS, CPB_FORM_SIGNS,
+                                          CPB_FORM_TURNED};
+  enum { FORMS = sizeof forms / sizeof *forms };
   cpb_status status = CPB_OK;
-  for (size_t i = 0; i < t->bits && status == CPB_OK; i++) {
-    double *c = t->sketch->normals + i * t->width;
-    if (is_random(t->o->kind))
-      random_direction(t, c);
-    else
-      status = pair_normal(t, c);
+  for (size_t i = 0; i < FORMS && status == CPB_OK; i++) {
+    if (is_possible(t, forms[i])) status = try_form(t, forms[i], NUMBERS, best);
+    if (status == CPB_OK) status = cpb_exec_tell(t->exec, 0.2 + 0.6 * (double)(i + 1) / FORMS, t->error);
   }
-  cpb_sketch_pack(t->sketch, 0, t->bits);
-  return status;
+  bool few = t->queries > 0 && t->bytes <= FEW_BYTES && !t->o->certain && t->o->bytes != 0;
+  cpb_sketch_form so_far = status == CPB_OK ? (*best)->options.form : CPB_FORM_CHOSEN;
+  if (few && status == CPB_OK && so_far != CPB_FORM_COLUMNS && is_possible(t, CPB_FORM_COLUMNS))
+    status = try_form(t, CPB_FORM_COLUMNS, 0, best);
+  return few && status == CPB_OK ? try_form(t, so_far, 0, best) : status;
 }
 
-/* ---- how dependent the bits are ---- */
+/* ---- what estimates count of the bound, and how far they err ---- */
 
-static void lean_rows(void *arg, size_t task, size_t first, size_t count) {
-  training *t = arg;
-  size_t words = (t->x.rows + 63) / 64;
-  for (size_t i = first; i < first + count; i++)
-    bit_columns_lean(&t->columns, i, t->column + task * words, t->lean + i * t->bits);
-}
-
-/* Sums of |n - 2 differing| are integers: their order does not matter. */
-static cpb_sketch_point measure_lean(const training *t) {
-  double sum = 0, worst = 0;
-  for (size_t i = 0; i < t->bits; i++)
-    for (size_t j = i + 1; j < t->bits; j++) {
-      double lean = fabs(t->lean[i * t->bits + j]);
-      sum += lean;
-      worst = fmax(worst, lean);
-    }
-  double pairs = (double)t->bits * (double)(t->bits - 1) / 2;
-  return (cpb_sketch_point){.mean = sum / pairs / 2, .worst = worst / 2};
-}
-
-static cpb_status measure(training *t, cpb_view rows) {
-  cpb_status status = bit_columns_fill(&t->columns, t->sketch, rows, t->exec, t->error);
-  if (status != CPB_OK) return status;
-  cpb_blocks blocks = {t->bits, NORMALS_PER_TASK, lean_rows, t};
-  cpb_blocks_run(&blocks, t->exec);
-  uint64_t steps = t->now.steps;
-  t->now = measure_lean(t);
-  t->now.steps = steps;
-  return CPB_OK;
-}
-
-static cpb_status choose_start(training *t) {
-  size_t size = t->bits * t->width * sizeof(double);
-  size_t rows = t->x.rows < ROWS_OF_STARTS ? t->x.rows : ROWS_OF_STARTS;
-  double best = INFINITY;
+static cpb_status choose_gamma(training *t, cpb_sketch *sketch) {
+  static const double gammas[] = {0.25, 0.75, 0, 1};
+  cpb_sketch_options *o = &sketch->options;
+  double best = o->gamma, recall[2] = {o->recall[0], o->recall[1]};
   cpb_status status = CPB_OK;
-  for (size_t i = 0; i < t->o->starts && status == CPB_OK; i++) {
-    status = draw_normals(t);
-    if (status == CPB_OK) status = measure(t, cpb_view_slice(t->x, 0, rows));
-    if (status != CPB_OK || !(t->now.mean < best)) continue;
-    best = t->now.mean;
-    memcpy(t->kept, t->sketch->normals, size);
+  for (size_t i = 0; i < 4 && status == CPB_OK; i++) {
+    o->gamma = gammas[i];
+    status = measure(t, sketch);
+    if (status != CPB_OK || !is_better(o->recall, recall)) continue;
+    best = gammas[i];
+    memcpy(recall, o->recall, sizeof recall);
   }
-  if (status != CPB_OK) return status;
-  memcpy(t->sketch->normals, t->kept, size);
-  cpb_sketch_pack(t->sketch, 0, t->bits);
-  return CPB_OK;
-}
-
-/* ---- the step of all normals ---- */
-
-static double weight(double lean, double product, double scale) {
-  const double most = 1.5; /* below a right angle */
-  double sine2 = (1 - product) * (1 + product);
-  if (!(sine2 > 1e-12)) return 0; /* the same plane: no direction leads away from it */
-  double angle = scale * lean * 1.5707963267948966;
-  return cpb_tan(fmax(-most, fmin(most, angle))) / sqrt(sine2);
-}
-
-static void weigh_rows(void *arg, size_t task, size_t first, size_t count) {
-  training *t = arg;
-  (void)task;
-  double scale = t->strength / (double)t->bits;
-  for (size_t i = first; i < first + count; i++) {
-    double *row = cpb_matrix_row(&t->weights, i);
-    t->self[i] = 0;
-    for (size_t j = 0; j < t->bits; j++) {
-      double product = row[j];
-      row[j] = i == j ? 0 : weight(t->lean[i * t->bits + j], product, scale);
-      t->self[i] += row[j] * product;
-    }
-  }
-}
-
-static void move_all(training *t) {
-  size_t row = t->width * sizeof(double);
-  for (size_t i = 0; i < t->bits; i++)
-    memcpy(cpb_matrix_row(&t->normals, i), t->sketch->normals + i * t->width, row);
-  memcpy(t->kept, t->sketch->normals, t->bits * row);
-  cpb_matrix_transpose(&t->normals, &t->upright);
-  cpb_matrix_product_symmetric(&t->normals, false, &t->upright, &t->weights, t->exec);
-  cpb_blocks_run(&(cpb_blocks){t->bits, NORMALS_PER_TASK, weigh_rows, t}, t->exec);
-  cpb_matrix_product(&t->weights, false, &t->normals, &t->moves, t->exec);
-  for (size_t i = 0; i < t->bits; i++) {
-    double *c = t->sketch->normals + i * t->width;
-    t->loops->axpby(1 + t->self[i], c, -1, cpb_matrix_row(&t->moves, i), c, t->width);
-    if (!normalise(t, c)) memcpy(c, t->kept + i * t->width, row);
-  }
-  cpb_sketch_pack(t->sketch, 0, t->bits);
-}
-
-/* ---- the step of the worst pair ---- */
-
-static void find_partner(training *t, size_t i) {
-  const double *lean = t->lean + i * t->bits;
-  t->worst[i] = -1;
-  for (size_t j = 0; j < t->bits; j++)
-    if (i != j && fabs(lean[j]) > t->worst[i]) {
-      t->worst[i] = fabs(lean[j]);
-      t->partner[i] = j;
-    }
-}
-
-/* Updates after a change of row i of the overlaps. */
-static void renew_partners(training *t, size_t i) {
-  find_partner(t, i);
-  for (size_t j = 0; j < t->bits; j++) {
-    if (j == i) continue;
-    t->lean[j * t->bits + i] = t->lean[i * t->bits + j];
-    if (t->partner[j] == i || fabs(t->lean[j * t->bits + i]) > t->worst[j]) find_partner(t, j);
-  }
-}
-
-/* Moves c_i away from c_j by the fraction `scale` of theta_ij. */
-static void turn(training *t, size_t i, size_t j, double scale) {
-  double *c = t->sketch->normals + i * t->width;
-  const double *from = t->sketch->normals + j * t->width;
-  double product = t->loops->dot(c, from, t->width);
-  double w = weight(t->lean[i * t->bits + j], product, scale);
-  t->loops->axpby(1 + w * product, c, -w, from, c, t->width);
-  if (!normalise(t, c)) memcpy(c, t->kept, t->width * sizeof *c);
-}
-
-/* Computes the bits of normal i alone, and writes its overlaps with all others to `lean`. */
-static cpb_status probe(training *t, size_t i, cpb_sketch *one, bit_columns *bits, double *lean) {
-  memcpy(one->normals, t->sketch->normals + i * t->width, t->width * sizeof(double));
-  cpb_sketch_pack(one, 0, 1);
-  cpb_status status = bit_columns_fill(bits, one, t->x, t->exec, t->error);
-  if (status != CPB_OK) return status;
-  bit_columns_set(&t->columns, i, bits);
-  bit_columns_lean(&t->columns, i, t->column, lean);
-  return CPB_OK;
-}
-
-/* Moves one end of the worst pair; sets *stuck if no angle improves it. */
-static cpb_status move_worst(training *t, cpb_sketch *one, bit_columns *bits, bool *stuck) {
-  size_t end = 0;
-  for (size_t i = 1; i < t->bits; i++)
-    if (t->worst[i] > t->worst[end]) end = i;
-  size_t i = cpb_random_bits(&t->random) >> 63 ? end : t->partner[end], j = i == end ? t->partner[end] : end;
-  double before = t->worst[end], scale = t->o->strength;
-  double *c = t->sketch->normals + i * t->width, *lean = t->self;
-  memcpy(t->kept, c, t->width * sizeof *c);
-  for (int halving = 0; halving <= HALVINGS; halving++, scale /= 2) {
-    double most = 0;
-    turn(t, i, j, scale);
-    cpb_status status = probe(t, i, one, bits, lean);
-    if (status != CPB_OK) return status;
-    for (size_t k = 0; k < t->bits; k++) most = k == i ? most : fmax(most, fabs(lean[k]));
-    if (most < before) {
-      memcpy(t->lean + i * t->bits, lean, t->bits * sizeof *lean);
-      renew_partners(t, i);
-      return CPB_OK;
-    }
-    memcpy(c, t->kept, t->width * sizeof *c);
-    t->report.refused++;
-  }
-  *stuck = true;
-  return probe(t, i, one, bits, lean);
-}
-
-/* ---- the training ---- */
-
-static cpb_status remember(training *t) {
-  cpb_sketch *sketch = t->sketch;
-  size_t count = sketch->options.curve_count;
-  if (count >= t->curve_room) {
-    if (!cpb_resize(&sketch->curve, 2 * (count + 1), sizeof *sketch->curve))
-      return cpb_fail_memory(t->error, "the curve of a training");
-    t->curve_room = 2 * (count + 1);
-  }
-  sketch->curve[count] = t->now;
-  sketch->options.curve = sketch->curve;
-  sketch->options.curve_count = count + 1;
-  return CPB_OK;
-}
-
-/* Whether the last point no longer improves enough on the point `back` steps before. */
-static bool has_settled(const training *t, size_t back) {
-  const cpb_sketch_point *curve = t->sketch->curve;
-  size_t count = t->sketch->options.curve_count;
-  size_t over = t->tolerance > 0 ? back : PATIENCE * back;
-  if (count <= over) return false;
-  cpb_sketch_point before = curve[count - 1 - over], now = curve[count - 1];
-  double least = cpb_pow(1 - t->tolerance, (double)over);
-  bool worst_falls = t->tolerance > 0 ? t->o->step == CPB_SKETCH_WORST && now.worst < least * before.worst
-                                      : now.worst < before.worst;
-  return !(now.mean < least * before.mean) && !worst_falls;
-}
-
-static cpb_view batch_of(const training *t, size_t step) {
-  size_t batch = t->o->batch == 0 || t->o->batch > t->x.rows ? t->x.rows : t->o->batch;
-  return cpb_view_slice(t->x, step % (t->x.rows / batch) * batch, batch);
-}
-
-/* A step that made the bits more dependent is undone, and the next steps are half as long. Between batches, whose rows
- * differ by chance, only a larger increase counts. */
-static cpb_status train_all(training *t) {
-  size_t batches = t->o->batch == 0 || t->o->batch > t->x.rows ? 1 : t->x.rows / t->o->batch;
-  double allowed = batches == 1 ? 1 : 1.05;
-  cpb_status status = measure(t, batch_of(t, 0));
-  if (status == CPB_OK) status = remember(t);
-  while (status == CPB_OK && t->report.steps + t->report.refused < t->o->max_steps) {
-    cpb_sketch_point before = t->now;
-    move_all(t);
-    status = measure(t, batch_of(t, t->report.steps + t->report.refused + 1));
-    if (status != CPB_OK) break;
-    if (t->now.mean > allowed * before.mean) {
-      memcpy(t->sketch->normals, t->kept, t->bits * t->width * sizeof *t->kept);
-      cpb_sketch_pack(t->sketch, 0, t->bits);
-      t->strength /= 2;
-      t->report.refused++;
-      status = measure(t, batch_of(t, t->report.steps + t->report.refused));
-      t->now.steps = before.steps;
-      t->report.settled = t->strength < 1e-3 * t->o->strength;
-    } else {
-      t->now.steps = ++t->report.steps;
-      status = remember(t);
-      t->report.settled = has_settled(t, batches);
-    }
-    if (t->report.settled) break;
-    if (status == CPB_OK)
-      status = cpb_exec_tell_round(t->exec, t->report.steps + t->report.refused, 32, t->error);
-  }
+  o->gamma = best;
+  memcpy(o->recall, recall, sizeof recall);
   return status;
 }
 
-static cpb_status train_worst(training *t) {
-  cpb_sketch_options shape = t->sketch->options;
-  bit_columns bits = bit_columns_new(&t->memory, 1, t->x.rows);
-  bool stuck = false;
-  shape.bits = 1;
-  shape.curve_count = 0;
-  cpb_sketch *one = cpb_sketch_room(&shape);
-  cpb_status status = one == NULL || t->memory.failed ? cpb_fail_memory(t->error, "the training of a sketch")
-                                                      : measure(t, t->x);
-  if (status == CPB_OK) status = remember(t);
-  for (size_t i = 0; status == CPB_OK && i < t->bits; i++) find_partner(t, i);
-  while (status == CPB_OK && !t->report.settled && t->report.steps < t->o->max_steps) {
-    for (size_t i = 0; status == CPB_OK && !stuck && i < t->bits; i++)
-      status = move_worst(t, one, &bits, &stuck);
-    if (status != CPB_OK) break;
-    t->now = measure_lean(t);
-    t->now.steps = ++t->report.steps;
-    status = remember(t);
-    t->report.settled = stuck || has_settled(t, 1);
-    if (status == CPB_OK) status = cpb_exec_tell_round(t->exec, t->report.steps, 32, t->error);
+/* How far estimates of near rows are above their distance, as a part of e: its quantile is the spread. */
+static cpb_status calibrate(training *t, cpb_sketch *sketch) {
+  const cpb_sketch_options *o = &sketch->options;
+  cpb_factor_form form = cpb_factor_form_of(o);
+  size_t base = t->rows - t->queries, queries = t->queries < CALIBRATED ? t->queries : CALIBRATED, count = 0;
+  cpb_estimator *estimator = NULL;
+  cpb_memory memory = {0};
+  double *estimates = cpb_memory_take(&memory, base, sizeof *estimates);
+  double *parts = cpb_memory_take(&memory, CALIBRATED, NEAR * sizeof *parts);
+  cpb_status status = memory.failed ? no_memory(t) : CPB_OK;
+  if (status == CPB_OK)
+    status = cpb_estimator_new(sketch, cpb_rows(t->codes, CPB_U8, base, o->code_bytes), &estimator, t->error);
+  for (size_t q = 0; q < queries && status == CPB_OK; q++) {
+    status = cpb_estimator_bounds(estimator, cpb_view_slice(t->sample, q, 1), CPB_BOUND_CERTAIN, 0.999,
+                                  estimates, NULL, NULL, t->error);
+    for (size_t i = 0; i < NEAR && status == CPB_OK; i++) {
+      cpb_hit near = t->nearest[q * NEAR + i];
+      double e = cpb_factors_get(&form, t->codes + near.id * o->code_bytes + o->bits / 8).e;
+      parts[count++] = (estimates[near.id] - near.value) / (o->s * e);
+    }
   }
-  cpb_sketch_pack(t->sketch, 0, t->bits);
-  cpb_sketch_free(one);
+  if (status == CPB_OK && count > 0) {
+    qsort(parts, count, sizeof *parts, ascending);
+    sketch->options.spread = fmin(1, fmax(quantile(parts, count, QUANTILE) * MARGIN, 0x1p-20));
+  }
+  cpb_estimator_free(estimator);
+  cpb_memory_free(&memory);
   return status;
 }
+
+static cpb_status train(training *t, cpb_sketch **sketch) {
+  cpb_status status = prepare(t);
+  if (status == CPB_OK) status = cpb_exec_tell(t->exec, 0.2, t->error);
+  if (status == CPB_OK) status = try_forms(t, sketch);
+  if (status != CPB_OK || t->queries == 0) return status;
+  status = encode_and_measure(t, *sketch);
+  if (status != CPB_OK || (*sketch)->options.numbers == 0) return status;
+  status = choose_gamma(t, *sketch);
+  return status == CPB_OK ? calibrate(t, *sketch) : status;
+}
+
+/* ---- the call ---- */
 
 static cpb_status check(cpb_view x, const cpb_sketch_training *o, cpb_error *error) {
-  if ((unsigned)o->kind >= CPB_SKETCH_KINDS) return cpb_fail_choice(error, "kind", (int)o->kind);
-  if (o->step != CPB_SKETCH_ALL && o->step != CPB_SKETCH_WORST)
-    return cpb_fail_choice(error, "step", (int)o->step);
-  if (o->starts == 0) return cpb_fail_count(error, "starts", 0, "starts must be at least 1");
-  if (o->jitter < 0 || isinf(o->jitter))
-    return cpb_fail_domain(error, "jitter", o->jitter, "jitter must be >= 0");
-  if (!(o->strength > 0) || isinf(o->strength))
-    return cpb_fail_domain(error, "strength", o->strength, "strength must be > 0");
-  if (o->tolerance < 0 || o->tolerance >= 1)
-    return cpb_fail_domain(error, "tolerance", o->tolerance, "tolerance must be in [0,1)");
-  if (o->bits_per > 4 || o->bits_per == 3)
-    return cpb_fail_count(error, "bits_per", o->bits_per,
-                          "bits per direction must be 1, 2 or 4, or 0 to choose");
-  if (o->kind != CPB_SKETCH_PRINCIPAL && o->bits_per > 1)
-    return cpb_fail_count(error, "bits_per", o->bits_per, "bits per direction must be 1 for %s",
-                          cpb_sketch_kind_name(o->kind));
-  cpb_status status = cpb_sketch_check_factors(o->rotation, o->factors, error);
-  if (status != CPB_OK) return status;
-  if (o->batch != 0 && o->batch < LEAST_BATCH && o->batch < x.rows)
-    return cpb_fail(
-        error, CPB_WHY_DOMAIN, "batch",
-        "a batch must have at least %d rows, got %zu: bits of fewer rows agree or differ by chance",
-        LEAST_BATCH, o->batch);
-  status = cpb_sketch_check_shape(x.cols, o->bits, o->s, o->center, error);
+  if ((unsigned)o->form >= CPB_SKETCH_FORMS) return cpb_fail_choice(error, "form", (int)o->form);
+  if (o->bytes != 0 && (o->bytes < NUMBERS + 1 || o->bytes > 8192))
+    return cpb_fail_count(error, "bytes", o->bytes, "bytes must be in %d .. 8192", NUMBERS + 1);
+  if (o->form == CPB_FORM_SIGNS && x.cols < 8)
+    return cpb_fail_count(error, "form", x.cols, "signs need at least 8 columns");
+  cpb_status status = cpb_sketch_check_shape(x.cols, o->bytes != 0 ? 8 : o->bits, o->s, o->center, error);
   if (status == CPB_OK) status = cpb_check_view(x, "sample", x.cols, error);
   if (status == CPB_OK && x.rows < 2)
     return cpb_fail_count(error, "sketch", x.rows, "a sketch is trained on at least 2 rows");
   return status;
-}
-
-/* What measuring needs; false without memory. */
-static bool allocate_bits(training *t) {
-  size_t words = (t->x.rows + 63) / 64, tasks = t->bits / NORMALS_PER_TASK + 1;
-  t->lean = cpb_memory_zeros(&t->memory, t->bits, t->bits * sizeof *t->lean);
-  t->column = cpb_memory_zeros(&t->memory, tasks, words * sizeof *t->column);
-  t->columns = bit_columns_new(&t->memory, t->bits, t->x.rows);
-  return !t->memory.failed;
-}
-
-static bool allocate(training *t) {
-  size_t longer = t->bits > t->width ? t->bits : t->width;
-  cpb_memory *m = &t->memory;
-  t->normals = cpb_matrix_new(m, t->bits, t->width);
-  t->upright = cpb_matrix_new(m, t->width, t->bits);
-  t->weights = cpb_matrix_new(m, t->bits, t->bits);
-  t->moves = cpb_matrix_new(m, t->bits, t->width);
-  t->kept = cpb_memory_zeros(m, t->bits, t->width * sizeof *t->kept);
-  t->self = cpb_memory_zeros(m, longer, sizeof *t->self);
-  t->worst = cpb_memory_zeros(m, t->bits, sizeof *t->worst);
-  t->partner = cpb_memory_zeros(m, t->bits, sizeof *t->partner);
-  return allocate_bits(t) && t->sketch != NULL;
-}
-
-static cpb_status train(training *t) {
-  cpb_status status = cpb_map_plain(t->x.cols, t->o->s, t->o->center, &t->map, t->error);
-  bool takes_steps = !is_random(t->o->kind) && t->o->max_steps > 0;
-  if (status == CPB_OK) status = is_random(t->o->kind) ? draw_normals(t) : choose_start(t);
-  t->now = (cpb_sketch_point){0};
-  if (status == CPB_OK && takes_steps)
-    status = t->o->step == CPB_SKETCH_ALL ? train_all(t) : train_worst(t);
-  else if (status == CPB_OK) {
-    status = measure(t, t->x);
-    if (status == CPB_OK) status = remember(t);
-    t->report.settled = true;
-  }
-  return status;
-}
-
-static cpb_status train_normals(cpb_view sample, const cpb_sketch_training *options, cpb_sketch **sketch,
-                                cpb_sketch_report *report, const cpb_exec *exec, cpb_error *error) {
-  cpb_sketch_options shape;
-  cpb_sketch_options_init(&shape, sizeof shape);
-  shape.kind = options->kind;
-  shape.d = sample.cols;
-  shape.bits = options->bits;
-  shape.s = options->s;
-  shape.center = options->center;
-  shape.seed = options->seed;
-  training t = {.o = options,
-                .exec = exec,
-                .loops = cpb_loops_here(),
-                .error = error,
-                .x = sample,
-                .sketch = cpb_sketch_room(&shape),
-                .random = {options->seed},
-                .bits = options->bits,
-                .width = sample.cols + 1,
-                .strength = options->strength,
-                .jitter = isnan(options->jitter) ? share_of_bits(options->bits) : options->jitter,
-                .tolerance = isnan(options->tolerance)
-                                 ? fmin(0.5, 0.03 * fmax(1, share_of_bits(options->bits)))
-                                 : options->tolerance};
-  cpb_status status = allocate(&t) ? train(&t) : cpb_fail_memory(error, "the training of a sketch");
-  cpb_memory_free(&t.memory);
-  cpb_map_free(t.map);
-  if (status != CPB_OK) {
-    cpb_sketch_free(t.sketch);
-    return status;
-  }
-  t.report.first = t.sketch->curve[0];
-  t.report.last = t.sketch->curve[t.sketch->options.curve_count - 1];
-  t.report.recall = NAN;
-  if (report != NULL) *report = t.report;
-  *sketch = t.sketch;
-  return CPB_OK;
 }
 
 cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, cpb_sketch **sketch,
@@ -592,11 +460,29 @@ cpb_status cpb_sketch_train(cpb_view sample, const cpb_sketch_training *given, c
   if (status == CPB_OK) status = cpb_check_finite(sample, "sample", sample.cols, exec, error);
   if (status != CPB_OK) return status;
   double began = cpb_seconds_now();
-  cpb_sketch_report own = {.size = sizeof own};
-  status = options->kind == CPB_SKETCH_PRINCIPAL
-               ? cpb_principal_train(sample, options, train_normals, sketch, &own, exec, error)
-               : train_normals(sample, options, sketch, &own, exec, error);
-  own.seconds = cpb_seconds_now() - began;
-  if (status == CPB_OK) cpb_sized_give(report, &own, sizeof own);
-  return status;
+  size_t most = ELEMENTS_MOST / sample.cols > 4 * QUERIES ? ELEMENTS_MOST / sample.cols : 4 * QUERIES;
+  training t = {.o = options,
+                .exec = exec,
+                .error = error,
+                .sample = sample,
+                .random = {options->seed},
+                .d = sample.cols};
+  t.rows = sample.rows < most ? sample.rows : most;
+  t.queries = t.rows / 4 < QUERIES ? t.rows / 4 : QUERIES;
+  if (t.rows - t.queries < 2 * NEAR) t.queries = 0;
+  cpb_exec quiet = exec != NULL ? *exec : (cpb_exec){.size = sizeof quiet};
+  quiet.progress = NULL;
+  t.quiet = exec != NULL ? &quiet : NULL;
+  t.bytes = options->bytes != 0 ? options->bytes : options->bits / 8 + NUMBERS;
+  status = train(&t, sketch);
+  cpb_memory_free(&t.memory);
+  if (status != CPB_OK) {
+    cpb_sketch_free(*sketch);
+    *sketch = NULL;
+    return status;
+  }
+  cpb_sketch_report own = {.size = sizeof own, .seconds = cpb_seconds_now() - began};
+  memcpy(own.recall, (*sketch)->options.recall, sizeof own.recall);
+  cpb_sized_give(report, &own, sizeof own);
+  return CPB_OK;
 }

@@ -7,24 +7,36 @@
 #include "capball/sketch.h"
 #include "base/memory.h"
 #include "loops/table.h"
+#include "sketch/sketch_loops.h"
 
 struct cpb_sketch {
   cpb_sketch_options options; /* its pointers view into the members below */
   double *center;             /* d; 0 if the options have none */
   double *normals;            /* directions x (d+1) */
-  cpb_sketch_point *curve;
-  double unit;       /* a power of two that scales s to about 1 */
-  double sigma;      /* unit s, in [1,2) except at the ends of the range of double */
-  float *panels;     /* of (d+1) x CPB_PANEL_COLS factors: 2 sigma c', c0; principal: c', 0 */
-  cpb_memory memory; /* of all but the curve */
+  float *centres;             /* joined: see the options */
+  uint32_t *pairs;            /* the books of the options */
+  cpb_book *books; /* one per byte of the code; of a principal sketch they have its levels. NULL: of bits */
+  size_t book_count;
+  double unit;   /* a power of two that scales s to about 1 */
+  double sigma;  /* unit s, in [1,2) except at the ends of the range of double */
+  float *panels; /* of (d+1) x CPB_PANEL_COLS: c', c0 */
+  cpb_memory memory;
 };
 
-static inline bool cpb_is_principal(const cpb_sketch *sketch) {
-  return sketch->options.kind == CPB_SKETCH_PRINCIPAL;
+/* Whether codes estimate distances. */
+static inline bool cpb_estimates(const cpb_sketch *sketch) {
+  return sketch->options.kind >= CPB_SKETCH_PRINCIPAL;
+}
+
+/* Whether they have no bounds of errors. */
+static inline bool cpb_estimates_only(const cpb_sketch *sketch) {
+  return sketch->options.kind == CPB_SKETCH_JOINED && sketch->options.numbers == 0;
 }
 
 /* Number of normals. */
-static inline size_t cpb_sketch_directions(const cpb_sketch_options *o) { return o->bits / o->bits_per; }
+static inline size_t cpb_sketch_directions(const cpb_sketch_options *o) {
+  return o->kind == CPB_SKETCH_JOINED ? o->directions : o->bits / o->bits_per;
+}
 
 enum { CPB_FACTORS = 3 };
 
@@ -41,8 +53,8 @@ static inline size_t cpb_sketch_panels(const cpb_sketch *sketch) {
   return (cpb_sketch_directions(&sketch->options) + CPB_PANEL_COLS - 1) / CPB_PANEL_COLS;
 }
 
-/* EINVAL unless these exist. */
-cpb_status cpb_sketch_check_factors(cpb_sketch_rotation rotation, cpb_dtype factors, cpb_error *error);
+/* Fills what the loops need of the centres of a joined sketch. */
+void cpb_sketch_pack_books(cpb_sketch *sketch);
 
 /* EINVAL unless this is a valid shape of a sketch. */
 cpb_status cpb_sketch_check_shape(size_t d, size_t bits, double s, const double *center, cpb_error *error);

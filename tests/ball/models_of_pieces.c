@@ -146,7 +146,6 @@ static void sketches(void **unused) {
   cpb_sketch_training training;
   cpb_sketch_training_init(&training, sizeof training);
   training.bits = 16;
-  training.max_steps = 10;
   cpb_sketch_fit_options options;
   cpb_sketch_fit_options_init(&options, sizeof options);
   options.training = &training;
@@ -163,11 +162,6 @@ static void sketches(void **unused) {
   test_status((int)cpb_sketch_from_statistics(s, &options, &many, &report, NULL, &error), CPB_OK, error.text);
   assert_true(report.rows == N && report.sample == 500);
   same_sketch(one, many);
-  training.kind = CPB_SKETCH_PRINCIPAL;
-  test_status((int)cpb_sketch_fit(&source, &options, &one, NULL, NULL, &error), CPB_OK, error.text);
-  test_status((int)cpb_sketch_from_statistics(s, &options, &many, NULL, NULL, &error), CPB_OK, error.text);
-  same_sketch(one, many);
-  training.kind = CPB_SKETCH_EMBEDDED;
   cpb_map_options plain;
   cpb_map_options_init(&plain, sizeof plain);
   plain.d = D + 1;

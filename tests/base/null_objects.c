@@ -395,7 +395,6 @@ static const cpb_sketch_fit_options *a_sketch_fit_options(void) {
   cpb_sketch_fit_options *options = memory();
   cpb_sketch_training_init(training, sizeof *training);
   cpb_sketch_fit_options_init(options, sizeof *options);
-  training->kind = CPB_SKETCH_PRINCIPAL;
   training->bits = 8;
   options->training = training;
   return options;

@@ -67,7 +67,7 @@ timeout 0 wrap points.csv points.csv -o m.csv --engine-command x
 sample 100000000000 abid points.csv
 sample 100000000000 sketch train points.csv -o m.json
 bits 12 sketch train points.csv -o m.json
-tolerance 1 sketch train points.csv -o m.json
+bytes 2 sketch train points.csv -o m.json
 LIST
 rm -f points.index
 # A named pipe that nobody reads: what cannot be written to it is refused before it is opened.
@@ -182,7 +182,7 @@ check "distances in text are f64" bash -c 'printf "0,0\n1,1\n" >ab.csv; printf "
   capball knn ab.csv a.csv -k 2 -o i.csv --distances d.csv --dtype f32 && [ "$(cat d.csv)" = 0,1.4142135 ] &&
   capball knn ab.csv a.csv -k 2 -o i.npy --distances d.npy --dtype f64 && grep -aq "<i4" i.npy && grep -aq "<f8" d.npy'
 check "sketch --help explains its commands" bash -c 'capball sketch --help | diff - <(capball help sketch) &&
-  [ "$(capball sketch -h | grep -c "^capball sketch")" = 3 ]'
+  [ "$(capball sketch -h | grep -c "^capball sketch")" = 4 ]'
 
 capball fit nan.csv --skip-bad -o skip.json 2>skip.err
 grep -q 'bad rows left out: 1$' skip.err

@@ -18,6 +18,13 @@ done
 for sketch in "$golden"/v0*_sketch.json; do
   check "encode by $(basename "$sketch")" capball sketch encode -m "$sketch" "$rows" -o codes.u8bin
 done
+for per in 1 2 4; do
+  check "codes of $per bits per direction are those of 0.3" bash -c '
+    capball sketch encode -m '"$golden/v03_principal$per"'_sketch.json "'"$rows"'" -o codes.u8bin -q && cmp codes.u8bin '"$golden/v03_principal$per"'.u8bin'
+  check "and are searched until the bound" bash -c '
+    capball sketch search -m '"$golden/v03_principal$per"'_sketch.json codes.u8bin "'"$rows"'" -k 3 --base "'"$rows"'" --bound certain -o ids.csv -q &&
+    capball knn "'"$rows"'" "'"$rows"'" -k 3 -o right.csv -q && cmp ids.csv right.csv'
+done
 for state in "$golden"/v0*.state; do
   check "a map from $(basename "$state")" capball merge "$state" -o merged.json --goal spread
 done

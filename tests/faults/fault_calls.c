@@ -172,9 +172,7 @@ static cpb_status sketches(cpb_error *error) {
   cpb_sketch_training_init(&training, sizeof training);
   training.bits = BITS;
   training.s = 1;
-  training.starts = 2;
-  training.max_steps = 3;
-  uint8_t codes[ROWS * BITS / 8];
+  uint8_t codes[ROWS * (BITS / 8 + 2)];
   cpb_hit hits[ROWS * 2];
   char *text = NULL;
   cpb_sketch *sketch = NULL, *again = NULL;

@@ -1,6 +1,7 @@
 /* An external program: it sees only what was installed, and uses what pulls in every dependency. */
 #include <capball/advanced/abid.h>
 #include <capball/advanced/candidates.h>
+#include <capball/advanced/classes.h>
 #include <capball/advanced/engine.h>
 #include <capball/advanced/estimator.h>
 #include <capball/advanced/feed.h>

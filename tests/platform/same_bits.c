@@ -273,18 +273,16 @@ static void sketches(void) {
   cpb_sketch_training training;
   cpb_sketch *sketch;
   cpb_sketch_options made = {.size = sizeof made};
-  static uint8_t codes[N * 4];
+  static uint8_t codes[N * 6];
   cpb_sketch_training_init(&training, sizeof training);
   training.bits = 32;
   training.s = 20;
   training.center = center;
   training.seed = 5;
-  training.starts = 2;
-  training.max_steps = 30;
   begin();
   ok(cpb_sketch_train(cpb_rows(x32, CPB_F32, N, D), &training, &sketch, NULL, NULL, &error), &error);
   cpb_sketch_describe(sketch, &made);
-  take_numbers(made.normals, (size_t)32 * (D + 1), sizeof(double));
+  take_numbers(made.normals, made.directions * (D + 1), sizeof(double));
   end("sketch training");
   begin();
   ok(cpb_sketch_encode(sketch, cpb_rows(x32, CPB_F32, N, D), codes, NULL, &error), &error);
@@ -298,13 +296,12 @@ static void estimates(void) {
   cpb_sketch_training training;
   cpb_sketch *sketch;
   cpb_estimator *estimator;
+  cpb_sketch_options made = {.size = sizeof made};
   static uint8_t codes[N * 10];
   static double numbers[3 * N];
   cpb_sketch_training_init(&training, sizeof training);
-  training.kind = CPB_SKETCH_PRINCIPAL;
-  training.bits = 32;
-  training.bits_per = 2;
-  training.rotation = CPB_ROTATION_LEARNED;
+  training.bits = 64;
+  training.form = CPB_FORM_TURNED;
   training.s = 20;
   training.center = center;
   begin();
@@ -313,7 +310,8 @@ static void estimates(void) {
   take(codes, sizeof codes);
   end("codes with factors");
   begin();
-  ok(cpb_estimator_new(sketch, cpb_rows(codes, CPB_U8, N, 10), &estimator, &error), &error);
+  cpb_sketch_describe(sketch, &made);
+  ok(cpb_estimator_new(sketch, cpb_rows(codes, CPB_U8, N, made.code_bytes), &estimator, &error), &error);
   ok(cpb_estimator_bounds(estimator, cpb_rows(x32, CPB_F32, 1, D), CPB_BOUND_CERTAIN, 0, numbers, numbers + N,
                           numbers + 2 * N, &error),
      &error);

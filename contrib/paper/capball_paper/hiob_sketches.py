@@ -22,11 +22,47 @@ K, CANDIDATES = 10, 100
 KINDS = {"embedded": (), "centred": (), "random-embedded": (), "random-centred": (), "ITQ": ("faiss-cpu",), "faiss LSH": ("faiss-cpu",)}
 
 
+def turned(rows: np.ndarray, bits: int, rng: np.random.Generator, steps: int = 60) -> np.ndarray:
+    """HIOB: normals of pairs of rows that turn away from each other, all at once, until a step gains little."""
+    jitter = np.sqrt(bits) / 16
+    pairs = rows[rng.integers(0, len(rows), bits)] - rows[rng.integers(0, len(rows), bits)]
+    unit = lambda c: c / np.maximum(np.linalg.norm(c, axis=1, keepdims=True), 1e-300)  # noqa: E731
+    normals, strength, best = unit(unit(pairs) + jitter * unit(rng.standard_normal(pairs.shape))), 1.0, np.inf
+    for _ in range(steps):
+        signs = np.where(rows @ normals.T >= 0, 1.0, -1.0)
+        lean = signs.T @ signs / len(rows)
+        np.fill_diagonal(lean, 0)
+        mean = np.abs(lean).mean()
+        if mean > best:
+            normals, strength = kept, strength / 2
+        elif mean > 0.97 * best and np.isfinite(best):
+            break
+        kept, best = (normals, mean) if mean <= best else (kept, best)
+        products = np.clip(normals @ normals.T, -1, 1)
+        weights = np.tan(np.clip(strength / bits * lean * np.pi / 2, -1.5, 1.5)) / np.sqrt(np.maximum(1 - products**2, 1e-12))
+        np.fill_diagonal(weights, 0)
+        normals = unit(normals * (1 + (weights * products).sum(1, keepdims=True)) - weights @ normals)
+    return kept
+
+
+def bits_of(data: Any, kind: str, bits: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Signs of products with normals, of embedded rows or of centred directions."""
+    base, queries = (np.ascontiguousarray(x, np.float64) for x in (data.base, data.queries))
+    embed = capball.SphereMap.fit(base).embed
+    if kind.endswith("centred"):
+        mean = base.mean(0)
+        embed = lambda x: (x - mean) / np.maximum(np.linalg.norm(x - mean, axis=1, keepdims=True), 1e-300)  # noqa: E731
+    rng = np.random.default_rng(seed)
+    images, asked = embed(base), embed(queries)
+    sample = images[rng.permutation(len(images))[:8192]]
+    normals = rng.standard_normal((bits, images.shape[1])) if kind.startswith("random") else turned(sample, bits, rng)
+    return tuple(np.packbits(y @ normals.T >= 0, axis=1, bitorder="little") for y in (images, asked))
+
+
 def codes_of(data: Any, kind: str, bits: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     base, queries = data.base, data.queries
     if kind not in ("ITQ", "faiss LSH"):
-        sketch = capball.Sketch.fit(base, bits, kind, seed=seed)
-        return sketch.encode(base), sketch.encode(queries)
+        return bits_of(data, kind, bits, seed)
     import faiss
 
     base, queries = np.ascontiguousarray(base, np.float32), np.ascontiguousarray(queries, np.float32)
@@ -51,7 +87,7 @@ def hamming_recall(data: Any, kind: str, bits: int, seed: int) -> dict[str, Any]
 
 def plan(job: Any) -> list[Step]:
     sets = [s for s in job.euclidean_sets() if s.base.shape[1] >= 16]
-    return [Step(hamming_recall, {"kind": kind, "bits": 64 if job.level == "short" else 256, "seed": seed}, data, needs, (codes_of,), seconds=3)
+    return [Step(hamming_recall, {"kind": kind, "bits": 64 if job.level == "short" else 256, "seed": seed}, data, needs, (codes_of, bits_of, turned), seconds=3)
             for seed in range(job.seeds) for data in sets for kind, needs in KINDS.items()]
 
 

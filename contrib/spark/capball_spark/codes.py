@@ -26,26 +26,23 @@ class Sketch(Files, Estimator, _Params):
     """Trains codes on a sample by the rows' ids: the sketch that one machine trains."""
 
     bits = param("bits", "of a code, a multiple of 8", TypeConverters.toInt)
-    codeKind = param("codeKind", "where the normals come from", TypeConverters.toString)
+    bytes = param("bytes", "of a code, all counted, in place of bits", TypeConverters.toInt)
+    form = param("form", "chosen, principal, columns, signs or turned", TypeConverters.toString)
+    certain = param("certain", "whether every code keeps a bound of its error", TypeConverters.toBoolean)
     s = param("s", "the scale itself, in place of a goal", TypeConverters.toFloat)
     goal = param("goal", "mean, median, hemisphere, spread or recall", TypeConverters.toString)
     sample = param("sample", "rows the training sees", TypeConverters.toInt)
     seed = param("seed", "of sample and training", TypeConverters.toInt)
-    maxSteps = param("maxSteps", "of the training", TypeConverters.toInt)
-    bitsPer = param("bitsPer", "bits per direction: 1, 2 or 4", TypeConverters.toInt)
-    rotation = param("rotation", "chosen, random, learned or turned", TypeConverters.toString)
-    factors = param("factors", "float16 or float32", TypeConverters.toString)
 
     def defaults(self) -> None:
-        self._setDefault(outputCol="code", bits=256, goal="mean", sample=8192, seed=0)
+        self._setDefault(outputCol="code", bits=256, goal="mean", sample=16384, seed=0)
 
     def _fit(self, dataset: DataFrame) -> "SketchModel":
         s, goal = self.value("s"), self.value("goal")
         found = statistics(dataset, self.columns(), self.keeps, self.value("sample"), self.value("seed"),
                            s is None and goal not in _SAMPLED)
-        text = _core.sketch_from_statistics(found.piece, self.value("bits"), self.value("codeKind"), s, goal,
-                                            self.value("seed"), None, self.value("maxSteps"), None,
-                                            self.value("bitsPer"), self.value("rotation"), self.value("factors"))
+        text = _core.sketch_from_statistics(found.piece, self.value("bits"), s, goal, self.value("seed"), None, None,
+                                            self.value("bytes"), self.value("form"), self.value("certain"))
         model = hand_on(self, SketchModel(_Sketch.from_json(text)))
         model.summary = {"rows": found.rows, "badRows": found.bad, "bytesToDriver": found.bytes}
         return model

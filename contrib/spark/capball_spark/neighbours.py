@@ -227,7 +227,7 @@ class Candidates:
 
     def __init__(self, sketch: _Sketch, queries: np.ndarray, count: int):
         self.sketch, self.queries, self.count = sketch, np.ascontiguousarray(queries), count
-        self.codes = None if sketch.kind == "principal" else sketch.encode(queries, threads=1)
+        self.codes = None if sketch.kind in ("joined", "principal") else sketch.encode(queries, threads=1)
         shape = (len(queries), 0)
         self.bits, self.ids, self.values = np.empty(shape), np.empty(shape, np.int64), np.empty(shape)
 

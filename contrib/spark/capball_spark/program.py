@@ -88,7 +88,7 @@ def _sketch(o: argparse.Namespace) -> None:
         model = SketchModel(SketchFile.load(o.model), outputCol=o.into or "code", **_columns(o))
         model.transform(_read(o, o.data)).write.mode(o.mode).parquet(o.output)
         return
-    trained = Sketch(bits=o.bits, bitsPer=o.bits_per, goal=o.goal, s=o.scale, seed=o.seed, sample=o.sample, **_columns(o)).fit(_read(o, o.data))
+    trained = Sketch(bits=o.bits, bytes=o.bytes, goal=o.goal, s=o.scale, seed=o.seed, sample=o.sample, **_columns(o)).fit(_read(o, o.data))
     trained.sketch.save(o.output)
     _say("sketch", f"{trained.sketch.bits} bits, {_told(trained.summary)}")
 
@@ -139,8 +139,8 @@ def _parser() -> argparse.ArgumentParser:
     sketch = verb("sketch", _sketch, "trains a sketch; with -m appends codes", "the sketch file, or Parquet")
     sketch.add_argument("-m", "--model")
     sketch.add_argument("--bits", type=int, default=256)
-    sketch.add_argument("--bits-per", type=int, help="bits per direction: 1, 2 or 4")
-    goals(sketch, 8192)
+    sketch.add_argument("--bytes", type=int, help="bytes of a code, all counted, in place of bits")
+    goals(sketch, 16384)
     return parser
 
 

@@ -152,7 +152,6 @@ def as_frame(session, rows, ids):
     return session.createDataFrame(pa.table({"id": np.asarray(ids), "features": vectors.cast(pa.list_(vectors.type.value_type))}))
 
 
-@pytest.mark.parametrize("partitions", PARTITIONS)
 def test_a_model_of_the_command_has_its_p_values_and_verdicts(session, frame, rows, of_command, tmp_path):
     folder = of_command("ball", "rows.npy", "-o", "robust.json", "--contamination", "0.05")
     ball = capball.BallModel.load(folder / "robust.json")
@@ -168,6 +167,7 @@ def test_a_model_of_the_command_has_its_p_values_and_verdicts(session, frame, ro
         BallDetectorModel(capball.svdd(rows, 0.5), idCol="id", pCol="p").transform(frame)
 
 
+@pytest.mark.parametrize("partitions", PARTITIONS)
 def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_command, partitions, monkeypatch, tmp_path):
     monkeypatch.setattr(_gather, "DIRECT", 32)  # 64 pieces are merged in the workers first
     some = frame.repartition(partitions).cache()
@@ -226,8 +226,8 @@ def test_svdd_has_the_certificate_of_one_machine(frame, rows, tmp_path):
 
 @full
 def test_sketches(frame, rows):
-    model = Sketch(idCol="id", bits=64, maxSteps=20).fit(frame)
-    one = capball.Sketch.fit(rows, 64, max_steps=20)
+    model = Sketch(idCol="id", bits=64).fit(frame)
+    one = capball.Sketch.fit(rows, 64)
     assert model.sketch.to_json() == one.to_json()
     codes = model.transform(frame).orderBy("id").toArrow()["code"].to_pylist()
     np.testing.assert_array_equal(np.frombuffer(b"".join(codes), np.uint8).reshape(ROWS, -1), one.encode(rows))
@@ -299,7 +299,7 @@ def test_bad_rows_are_refused_by_name_or_counted(session, kind):
     good = [(i, [float(i), float(i * i % 7), 1.0]) for i in range(50)]
     some = session.createDataFrame(good + [(977, value)], "id long, features array<double>").repartition(9 if FULL else 2)
     clean = session.createDataFrame(good, "id long, features array<double>")
-    estimators = (SphereEmbedding(idCol="id"), BallDetector(idCol="id"), Sketch(idCol="id", bits=8, maxSteps=1),
+    estimators = (SphereEmbedding(idCol="id"), BallDetector(idCol="id"), Sketch(idCol="id", bits=8),
                   KNN(idCol="id", k=1))
     for estimator in estimators if FULL else estimators[:1]:
         with pytest.raises(ValueError) as refused:

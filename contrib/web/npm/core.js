@@ -337,7 +337,7 @@ export async function createCapball(module, { env = {} } = {}) {
     }
     static fit(rows, options = {}) {
       return call(options, (scratch) =>
-        new Sketch(new Given(given(wasm.sketch_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, ['kind', 'bits', 'seed', 's', 'goal', 'sample', 'skipBad'])))))));
+        new Sketch(new Given(given(wasm.sketch_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, ['bits', 'bytes', 'form', 'certain', 'seed', 's', 'goal', 'sample', 'skipBad'])))))));
     }
     static parse(text, name = 'sketch') {
       return call(null, (scratch) => new Sketch(new Given(given(wasm.sketch_parse(scratch.string(text), scratch.string(name))))));
@@ -348,6 +348,11 @@ export async function createCapball(module, { env = {} } = {}) {
         succeed(wasm.sketch_encode(this.handle(), scratch.rows(rows, 'rows'), to));
         return { data: copyOut(Uint8Array, to, n * cols), rows: n, cols };
       });
+    }
+    search(codes, queries, k, options = {}) {
+      optionText(options, []);
+      if (!Number.isInteger(k) || k < 1) throw invalid('k', `k must be a positive integer, got ${k}`);
+      return search(codes, queries, k, options, (x, q, to) => wasm.sketch_search(this.handle(), x, q, k, to));
     }
     toFile() {
       return takeString(wasm.sketch_file(this.handle()));

@@ -127,7 +127,7 @@ export function knn(base: RowsLike, queries: RowsLike, k: number, options?: { me
 /** All rows within a limit; the hits of query i are from offsets[i] to offsets[i+1], nearest first. */
 export function rangeSearch(base: RowsLike, queries: RowsLike, limit: number | ArrayLike<number>, options?: { metric?: Metric } & Stoppable): { offsets: Uint32Array; ids: Uint32Array; values: Float64Array };
 
-/** The k codes with the smallest Hamming distance. */
+/** The k codes with the smallest Hamming distance: for sketches of earlier releases, whose codes are bits. */
 export function hammingKnn(codes: RowsLike, queries: RowsLike, k: number, options?: Stoppable): Hits;
 
 /** The smallest ball around rows, with a lower bound that proves it. */
@@ -214,21 +214,23 @@ export function recommend(base: RowsLike, options?: { queries?: RowsLike; k?: nu
   commands: string[];
 };
 
-/** Binary codes of Euclidean data: bit i says whether a row is inside ball i. */
+/** Codes of a few bytes that estimate Euclidean distances. */
 export class Sketch {
   private constructor();
-  static fit(rows: RowsLike, options?: { kind?: 'embedded' | 'centred' | 'random-embedded' | 'random-centred' | 'principal'; bits?: number; seed?: number; s?: number; goal?: Goal; sample?: number; skipBad?: boolean } & Stoppable): Sketch;
+  static fit(rows: RowsLike, options?: { bits?: number; bytes?: number; form?: 'chosen' | 'principal' | 'columns' | 'signs' | 'turned'; certain?: boolean; seed?: number; s?: number; goal?: Goal; sample?: number; skipBad?: boolean } & Stoppable): Sketch;
   static parse(text: string, name?: string): Sketch;
   readonly kind: string;
   readonly d: number;
   readonly bits: number;
-  /** Of a code: bits/8, and 6 or 12 more for principal sketches, whose codes are not for hammingKnn. */
+  /** Of a code: bits/8, and those of its numbers. */
   readonly bytes: number;
   readonly s: number;
   readonly center: number[] | null;
   readonly seed: number;
   /** `bytes` per row. */
   encode(rows: RowsLike): Matrix<Uint8Array>;
+  /** The k codes whose estimated distance to each query is smallest. */
+  search(codes: RowsLike, queries: RowsLike, k: number, options?: Stoppable): Hits;
   toFile(): string;
   free(): void;
 }

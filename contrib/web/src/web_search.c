@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capball/search.h"
+#include "capball/advanced/estimator.h"
 #include "capball/sketch.h"
 #include "base/fail.h"
 #include "web.h"
@@ -71,9 +72,10 @@ WEB(sketch_fit) cpb_sketch *web_sketch_fit(const web_rows *rows, const char *tex
   cpb_sketch_training_init(&training, sizeof training);
   cpb_sketch_fit_options_init(&fit, sizeof fit);
   fit.training = &training;
-  training.kind = CPB_SKETCH_EMBEDDED; /* whose codes are compared by hamming_knn */
-  web_get_choice(&o, "kind", cpb_sketch_kind, cpb_sketch_kind_name, CPB_SKETCH_KINDS, &training.kind);
+  web_get_choice(&o, "form", cpb_sketch_form, cpb_sketch_form_name, CPB_SKETCH_FORMS, &training.form);
   web_get_count(&o, "bits", &training.bits);
+  web_get_count(&o, "bytes", &training.bytes);
+  web_get_flag(&o, "certain", &training.certain);
   web_get_seed(&o, "seed", &training.seed);
   web_get_number(&o, "s", &fit.s);
   web_get_choice(&o, "goal", cpb_goal, cpb_goal_name, CPB_GOALS, &fit.goal);
@@ -108,6 +110,21 @@ WEB(sketch_json) char *web_sketch_json(const cpb_sketch *sketch) {
 
 WEB(sketch_encode) int web_sketch_encode(const cpb_sketch *sketch, const web_rows *x, uint8_t *codes) {
   return cpb_sketch_encode(sketch, x->view, codes, web_exec(), &web_error) == CPB_OK ? 0 : -1;
+}
+
+/* By estimates: sketches of earlier releases without estimates are refused, and searched by hamming_knn. */
+WEB(sketch_search)
+int web_sketch_search(const cpb_sketch *sketch, const web_rows *codes, const web_rows *queries, size_t k,
+                      cpb_hit *hits) {
+  cpb_estimator *estimator = NULL;
+  cpb_estimator_options how;
+  cpb_estimator_options_init(&how, sizeof how);
+  how.k = k;
+  cpb_status status = cpb_estimator_new(sketch, codes->view, &estimator, &web_error);
+  if (status == CPB_OK)
+    status = cpb_estimator_search(estimator, queries->view, &how, hits, NULL, web_exec(), &web_error);
+  cpb_estimator_free(estimator);
+  return status == CPB_OK ? 0 : -1;
 }
 
 WEB(hamming_knn)

@@ -107,13 +107,16 @@ export async function sameBitsTests(capball) {
   });
 
   await test('a sketch and its codes', () => {
-    native.capball('sketch', 'train', 'base.fvecs', '--variant', 'embedded', '--bits', '64', '-o', 'sketch.json');
+    native.capball('sketch', 'train', 'base.fvecs', '--bits', '64', '-o', 'sketch.json');
     native.capball('sketch', 'encode', '-m', 'sketch.json', 'base.fvecs', '-o', 'codes.npy');
     const sketch = Sketch.fit(base, { bits: 64 }), codes = sketch.encode(base);
     assert.equal(sketch.toFile(), native.text('sketch.json'));
     sameBits(codes.data, native.readNpy('codes.npy'));
-    const hits = capball.hammingKnn(codes, codes, 3);
-    for (let i = 0; i < base.rows; i++) assert.ok(hits.values[3 * i] === 0 && hits.ids[3 * i] <= i);
+    native.capball('sketch', 'search', '-m', 'sketch.json', 'codes.npy', 'base.fvecs', '-k', '3', '-o', 'near.ivecs', '--distances', 'near.npy', '--dtype', 'f64');
+    const hits = sketch.search(codes, base, 3);
+    sameBits(hits.values, native.readNpy('near.npy'));
+    const bits = capball.hammingKnn(codes, codes, 3);
+    for (let i = 0; i < base.rows; i++) assert.ok(bits.values[3 * i] === 0 && bits.ids[3 * i] <= i);
   });
   for (const kind of ['center', 'normalize', 'lift-ip', 'lift-cosine', 'ip-cosine', 'ip-l2'])
     await test(`transform ${kind}`, () => {
