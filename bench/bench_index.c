@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/capball.h"
 #include "base/rows.h"
 #include "search/index_blocks.h"
@@ -241,7 +241,7 @@ static void time_removals(cpb_view base, size_t rows, bool in_order) {
   base.rows = rows;
   must(cpb_index_add(index, base, ids, NULL, &error), &error);
   double start = bench_now();
-  for (size_t i = 0; i < rows / 2; i++) must(cpb_index_remove(index, &ids[i * 2], 1, &error), &error);
+  for (size_t i = 0; i < rows / 2; i++) must(cpb_index_remove(index, &ids[i * 2], 1, NULL, &error), &error);
   printf("removing one of %zu rows, ids %s: %.3f us\n", rows, in_order ? "row numbers" : "in any order",
          (bench_now() - start) / (double)(rows / 2) * 1e6);
   cpb_index_free(index);

@@ -86,7 +86,7 @@ extern const cli_command cli_verb_info, cli_verb_convert, cli_verb_fit, cli_verb
     cli_verb_wrap, cli_verb_sketch_train, cli_verb_sketch_encode, cli_verb_sketch_search,
     cli_verb_sketch_curve, cli_verb_index_build, cli_verb_index_add, cli_verb_index_remove,
     cli_verb_index_search, cli_verb_index_range, cli_verb_index_info, cli_verb_index_compact,
-    cli_verb_index_check;
+    cli_verb_index_check, cli_verb_index_export, cli_verb_index_put;
 
 /* Print "capball VERB: message" on stderr; return CLI_FAILED and CLI_USAGE. */
 int cli_fail(const cli_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -30,7 +30,7 @@ typedef struct cli_options {
   const char *output, *map, *center, *pole, *rows, *format, *to, *state, *about, *plot;
   const char *distances, *base, *thresholds, *embedded, *scores, *certificates, *asked;
   const char *sketch, *model, *weights, *labels, *sql, *queries, *html, *engine_command;
-  const char *columns, *drop, *id_column, *label_column;
+  const char *columns, *drop, *id_column, *label_column, *ids, *keys, *filter;
   cli_choice header, impute;
   cli_choice goal, dtype, metric, as, form, method, kernel, transform, side, engine;
   cli_choice bound;

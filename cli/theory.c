@@ -66,8 +66,8 @@ static const law laws[] = {
      "include/capball/sketch.h", "src/sketch/t14_sketch.c", "tests/sketch/t14_sketch.c"},
     {"T15", "folds: short rows whose distances are certain lower bounds",
      "F(x) = (P x, rho),  rho^2 = |x|^2 - |P x|^2,  |P| <= 1:   |F(x)-F(q)| <= |x-q|,  <F(x),F(q)> >= <x,q>",
-     "include/capball/advanced/index.h",
-     "src/search/t15_fold.c src/search/t15_fold_choice.c src/search/t15_record.c", "tests/search/t15_fold.c"},
+     "include/capball/index.h", "src/search/t15_fold.c src/search/t15_fold_choice.c src/search/t15_record.c",
+     "tests/search/t15_fold.c"},
 };
 enum { LAWS = sizeof laws / sizeof *laws };
 

@@ -17,3 +17,4 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
+set(CMAKE_C_STANDARD_LIBRARIES "" CACHE STRING "") # zig would compile the libraries that CMake names for Windows

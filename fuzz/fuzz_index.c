@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "base/state_bytes.h"
 #include "fuzz_bytes.h"
 
@@ -60,7 +60,7 @@ static void make_file(size_t count) {
   cpb_index_free(index);
   must(cpb_index_open(path, true, &index, NULL));
   must(cpb_index_add(index, cpb_rows(rows, CPB_F32, 5, D), NULL, NULL, NULL));
-  must(cpb_index_remove(index, ids, 3, NULL));
+  must(cpb_index_remove(index, ids, 3, NULL, NULL));
   cpb_index_free(index);
 }
 
@@ -134,7 +134,7 @@ static void use(cpb_index *index, unsigned calls) {
   cpb_view asked = cpb_rows(query, CPB_F32, 1, report.cols);
   if (calls & 1) (void)!cpb_index_range(index, asked, &limit, NULL, take, NULL, NULL, NULL);
   if (calls & 2) (void)!cpb_index_check(index, NULL, NULL);
-  if (calls & 4) (void)!cpb_index_remove(index, &id, 1, NULL);
+  if (calls & 4) (void)!cpb_index_remove(index, &id, 1, NULL, NULL);
   if ((calls & 8) && report.dtype == CPB_F32) (void)!cpb_index_add(index, asked, NULL, NULL, NULL);
   if ((calls & 48) == 48) (void)!cpb_index_compact(index, NULL, NULL);
   (void)!cpb_index_search(index, asked, K, NULL, hits, NULL, NULL, NULL);

@@ -9,7 +9,9 @@ from typing import Any
 _PACKAGES = {"annoy": ("annoy", "engines"), "faiss": ("faiss-cpu", "engines"), "hnswlib": ("hnswlib", "engines"),
              "usearch": ("usearch", "engines"), "scann": ("scann", "paper"), "psycopg": ("psycopg", ""),
              "sklearn": ("scikit-learn", "sklearn"), "pyod": ("pyod", "pyod"), "torch": ("torch", "torch"),
-             "matplotlib": ("matplotlib", "plots"), "tqdm": ("tqdm", "")}
+             "matplotlib": ("matplotlib", "plots"), "tqdm": ("tqdm", ""), "pyarrow": ("pyarrow", ""), "voyager": ("voyager", ""), "lancedb": ("lancedb", ""),
+             "qdrant_client": ("qdrant-client", ""), "chromadb": ("chromadb", ""), "milvus_lite": ("milvus-lite", ""),
+             "pymilvus": ("pymilvus", ""), "sqlite_vec": ("sqlite-vec", ""), "apsw": ("apsw", ""), "duckdb": ("duckdb", "")}
 
 
 def module(name: str) -> Any:

@@ -258,12 +258,10 @@ def _front(steps: list[Step]) -> Prepared:
         return Prepared([], None)
     first = steps[0]
     if type(first.step).__name__ == "ColumnTransformer":
-        prepared, affine = _of_branches(first)
+        prepared, columns = _of_branches(first)
         rest, then = _split(steps[1:])
-        if prepared is None and not rest:
-            return Prepared([], affine if then is None else _after(affine, then))
-        if prepared is not None and not rest:
-            return Prepared(prepared.branches, affine if then is None else _after(affine, then))
+        if not rest:
+            return Prepared([] if prepared is None else prepared.branches, columns if then is None else _after(columns, then))
     prepares, affine = _split(steps)
     return Prepared([(None, prepares)] if prepares else [], affine)
 
@@ -280,11 +278,17 @@ def _pulled(region: Region, step: Affine) -> Region:
         n = region.n * step.A if step.A.ndim == 1 else region.n @ step.A
         length, h = float(np.linalg.norm(n)), region.h - float(region.n @ step.t)
         return HalfSpace(n / length, h / length) if length > 0 else Everywhere(d, nothing=bool(h > 0))
+    return _bounded_pulled(region, step)
+
+
+def _bounded_pulled(region: Any, step: Affine) -> Region:
     W: Any = getattr(region, "W", None)
+    if getattr(region, "axis", None) is not None:  # r across the axis, `along` in its direction
+        W = np.eye(region.d) + (region.r / region.along - 1) * np.outer(region.axis, region.axis)
     if W is None and step.A.ndim == 1:
-        return Ellipsoid((region.c - step.t) / step.A, region.r, np.diag(step.A), outside=region.outside)  # type: ignore[attr-defined]
+        return Ellipsoid((region.c - step.t) / step.A, region.r, np.diag(step.A), outside=region.outside)
     B = step.matrix if W is None else W * step.A if step.A.ndim == 1 else W @ step.A
-    return _pulled_through(region, B, region.c - step.t if W is None else W @ (region.c - step.t))  # type: ignore[attr-defined]
+    return _pulled_through(region, B, region.c - step.t if W is None else W @ (region.c - step.t))
 
 
 def _pulled_through(region: Any, B: np.ndarray, e: np.ndarray) -> Region:
@@ -293,7 +297,7 @@ def _pulled_through(region: Any, B: np.ndarray, e: np.ndarray) -> Region:
     c, r2, W = _center(B, e), region.r**2, B
     if rows > d:
         r2 -= float(np.sum((B @ c - e) ** 2))
-        W = np.linalg.qr(B, mode="r")
+        W = np.asarray(np.linalg.qr(B, mode="r"))
     elif rows < d:
         W = np.vstack([B, np.zeros((d - rows, d))])
     if r2 <= 0:
@@ -476,7 +480,7 @@ def read(model: Any, map: Any = None) -> Read:
 
 def _usual(steps: list[Step]) -> tuple[np.ndarray, np.ndarray] | None:
     """Means and standard deviations of the columns, where a scaler that has seen them stands first."""
-    step = steps[0].step if steps else None
+    step: Any = steps[0].step if steps else None
     if type(step).__name__ == "StandardScaler" and step.scale_ is not None and step.mean_ is not None:
         return _vector(step.mean_), _vector(step.scale_)
     if type(step).__name__ == "RobustScaler" and step.scale_ is not None and step.center_ is not None:

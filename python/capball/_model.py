@@ -89,8 +89,11 @@ class BallModel(_Artefact, _core.Model):
 
         >>> import capball
         >>> model = capball.svdd([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 0.9, columns=["height", "weight"])
-        >>> model.why([[0.5, 9.5]], top=1)
-        [[Reason(column='weight', value=9.5, center=0.5, share=1.0, least=-0.20710678118654757, most=1.2071067811865475)]]
+        >>> reason = model.why([[0.5, 9.5]], top=1)[0][0]
+        >>> reason.column, reason.value, reason.center, reason.share
+        ('weight', 9.5, 0.5, 1.0)
+        >>> round(reason.least, 3), round(reason.most, 3)
+        (-0.207, 1.207)
         """
         rows = np.atleast_2d(np.asarray(x, np.float64))
         parts, centers = self.parts(rows)

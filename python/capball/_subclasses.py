@@ -44,7 +44,8 @@ class SoftmaxOfBalls(ClassifierMixin, BaseEstimator):
         weights = _weights_of(self.class_weight, self.classes_, y, sample_weight)
         if start is None:
             owners, parts = self._first(X, y, weights)
-            w = w0 = None
+            w: Any = None
+            w0: Any = None
         else:
             owners, w, w0 = start.owners_, start.coef_, start.intercept_
             owners, parts, w, w0 = _moved(X, y, owners, w, w0)
@@ -65,7 +66,8 @@ class SoftmaxOfBalls(ClassifierMixin, BaseEstimator):
 
     def _first(self, X: Any, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         """The class of each sub-class, and the sub-class of each row."""
-        parts, owners = np.zeros(len(y), int), []
+        parts = np.zeros(len(y), int)
+        owners: list[int] = []
         for label in range(len(self.classes_)):
             rows = np.flatnonzero(y == label)
             count = min(self.balls, max(1, len(rows) // LEAST_ROWS))
@@ -78,7 +80,8 @@ class SoftmaxOfBalls(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
-        f = X @ self.coef_.T + self.intercept_
+        coef: Any = self.coef_
+        f = X @ coef.T + self.intercept_
         return np.stack([logsumexp(f[:, self.owners_ == label], axis=1) for label in range(len(self.classes_))], axis=1)
 
     def decision_function(self, X: Any) -> np.ndarray:

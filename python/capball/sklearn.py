@@ -346,7 +346,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         w, w0 = planes.w, planes.w0
         if len(w) == 1:  # the second of two classes against the first
             w, w0, owners = np.vstack([np.zeros_like(w), w]), np.concatenate([[0.0], w0]), np.arange(2)
-        scaler = pipeline[0] if self.standardize else None
+        scaler: Any = pipeline[0] if self.standardize else None
         factors = None if scaler is None else 1 / scaler.scale_
         center = np.zeros(map.d) if map.center is None else map.center
         whiten = map.whiten

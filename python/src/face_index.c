@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "face.h"
-#include <capball/advanced/index.h>
+#include <capball/index.h>
 
 static void free_index(void *held) { cpb_index_free(held); }
 
@@ -41,17 +41,17 @@ static int take_levels(PyObject *value, cpb_index_options *options) {
 }
 
 static PyObject *index_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"d", "metric", "dtype", "copy", "levels", NULL};
-  PyObject *values[5] = {NULL};
+  static char *names[] = {"d", "metric", "dtype", "copy", "levels", "keys", NULL};
+  PyObject *values[6] = {NULL};
   bool copy = true;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOOO:Index", names, &values[0], &values[1], &values[2],
-                                   &values[3], &values[4]))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOOOO:Index", names, &values[0], &values[1], &values[2],
+                                   &values[3], &values[4], &values[5]))
     return NULL;
   cpb_index_options options;
   cpb_index_options_init(&options, sizeof options);
   if (face_size(values[0], "d", &options.cols) < 0 || face_metric(values[1], &options.metric) < 0 ||
       face_row_dtype(values[2], &options.dtype) < 0 || face_flag(values[3], &copy) < 0 ||
-      take_levels(values[4], &options) < 0)
+      take_levels(values[4], &options) < 0 || face_flag(values[5], &options.keys) < 0)
     return NULL;
   options.borrow = !copy;
   cpb_index *index;
@@ -80,6 +80,24 @@ static PyObject *index_open(PyObject *type, PyObject *const *args, Py_ssize_t na
   cpb_index_report report = {.size = sizeof report};
   describe(index, &report);
   return face_hold((PyTypeObject *)type, index, report.cols, 0);
+}
+
+/* Whether there was something new. */
+static PyObject *index_refresh(PyObject *self, PyObject *unused) {
+  bool changed = false;
+  cpb_error error;
+  cpb_status status;
+  (void)unused;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_refresh(held(self), &changed, &error);
+  Py_END_ALLOW_THREADS;
+  return status == CPB_OK ? PyBool_FromLong(changed) : face_fail(status, &error);
+}
+
+static PyObject *index_follow(PyObject *self, PyObject *unused) {
+  cpb_error error;
+  (void)unused;
+  return outcome(cpb_index_follow(held(self), true, &error), &error);
 }
 
 static PyObject *index_save(FACE_CALL) {
@@ -169,8 +187,33 @@ static PyObject *change(FACE_CALL, const char *function, changing *call, int req
 }
 
 static PyObject *index_add(FACE_CALL) { return change(self, args, nargs, kwnames, "add", cpb_index_add, 1); }
+static PyObject *index_put(FACE_CALL) { return change(self, args, nargs, kwnames, "put", cpb_index_put, 2); }
 static PyObject *index_replace(FACE_CALL) {
   return change(self, args, nargs, kwnames, "replace", cpb_index_replace, 2);
+}
+
+/* Rows under the next ids; the id of the first. */
+static PyObject *index_append(FACE_CALL) {
+  static const char *const names[] = {"rows", "threads", "progress", NULL};
+  PyObject *values[3];
+  face_rows rows;
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  uint64_t first = 0;
+  if (face_arguments("append", names, 1, args, nargs, kwnames, values) < 0 ||
+      face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (face_run_begin(&run, values[1], values[2]) < 0) {
+    face_rows_drop(&rows);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_append(held(self), rows.view, &first, run.how, &error);
+  Py_END_ALLOW_THREADS;
+  face_run_end(&run);
+  face_rows_drop(&rows);
+  return status == CPB_OK ? PyLong_FromUnsignedLongLong(first) : face_fail(status, &error);
 }
 
 /* Contiguous numbers of 8 bytes each, as capball._index passes them. */
@@ -184,14 +227,15 @@ static int take_words(PyObject *object, Py_buffer *buffer) {
 
 static PyObject *index_remove(PyObject *self, PyObject *ids) {
   Py_buffer buffer;
+  uint64_t removed = 0;
   cpb_error error;
   cpb_status status;
   if (take_words(ids, &buffer) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS;
-  status = cpb_index_remove(held(self), buffer.buf, (size_t)buffer.len / 8, &error);
+  status = cpb_index_remove(held(self), buffer.buf, (size_t)buffer.len / 8, &removed, &error);
   Py_END_ALLOW_THREADS;
   PyBuffer_Release(&buffer);
-  return outcome(status, &error);
+  return status == CPB_OK ? PyLong_FromUnsignedLongLong(removed) : face_fail(status, &error);
 }
 
 static PyObject *index_rows(PyObject *self, PyObject *ids) {
@@ -212,6 +256,174 @@ static PyObject *index_rows(PyObject *self, PyObject *ids) {
   Py_END_ALLOW_THREADS;
   PyBuffer_Release(&buffer);
   return face_out_end(&rows, status, &error);
+}
+
+/* The next `room` rows from `place` on, as (place, count, ids, rows), of which `count` are filled; what is
+ * not wanted is None. */
+static PyObject *index_read(FACE_CALL) {
+  static const char *const names[] = {"place", "room", "ids", "rows", NULL};
+  PyObject *values[4];
+  size_t place, room = 0, count = 0;
+  bool wants_ids = true, wants_rows = true;
+  face_out ids = {0}, rows = {0};
+  cpb_error error;
+  cpb_index_report report = {.size = sizeof report};
+  if (face_arguments("read", names, 2, args, nargs, kwnames, values) < 0 ||
+      face_size(values[0], "place", &place) < 0 || face_size(values[1], "room", &room) < 0 ||
+      face_flag(values[2], &wants_ids) < 0 || face_flag(values[3], &wants_rows) < 0)
+    return NULL;
+  describe(held(self), &report);
+  if ((wants_ids && face_out_take(&ids, NULL, "ids", CPB_I64, 1, room, FACE_ONE_ROW) < 0) ||
+      (wants_rows && face_out_take(&rows, NULL, "rows", report.dtype, room, report.cols, FACE_ROWS) < 0)) {
+    face_out_drop(&ids);
+    return NULL;
+  }
+  cpb_status status;
+  uint64_t at = place;
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_read(held(self), &at, room, wants_ids ? ids.out.data : NULL,
+                          wants_rows ? rows.out.data : NULL, &count, &error);
+  Py_END_ALLOW_THREADS;
+  if (status != CPB_OK) {
+    face_out_drop(&ids);
+    face_out_drop(&rows);
+    return face_fail(status, &error);
+  }
+  return Py_BuildValue("KnNN", (unsigned long long)at, (Py_ssize_t)count,
+                       wants_ids ? face_out_done(&ids) : face_none(),
+                       wants_rows ? face_out_done(&rows) : face_none());
+}
+
+/* ---- keys: bytes of text, and int64 offsets */
+
+typedef struct key_buffers {
+  cpb_index_keys keys;
+  Py_buffer text, offsets;
+} key_buffers;
+
+static int take_keys(key_buffers *k, PyObject *text, PyObject *offsets) {
+  memset(k, 0, sizeof *k);
+  if (take_words(offsets, &k->offsets) < 0) return -1;
+  if (PyObject_GetBuffer(text, &k->text, PyBUF_C_CONTIGUOUS) < 0) {
+    PyBuffer_Release(&k->offsets);
+    return -1;
+  }
+  size_t ends = (size_t)k->offsets.len / 8;
+  k->keys = (cpb_index_keys){k->text.buf, k->offsets.buf, ends > 0 ? ends - 1 : 0};
+  if (ends > 0 && k->keys.offsets[ends - 1] <= (uint64_t)k->text.len) return 0;
+  PyBuffer_Release(&k->offsets);
+  PyBuffer_Release(&k->text);
+  PyErr_SetString(PyExc_ValueError, "the offsets of keys are beyond their text");
+  return -1;
+}
+
+static void drop_keys(key_buffers *k) {
+  PyBuffer_Release(&k->offsets);
+  PyBuffer_Release(&k->text);
+}
+
+typedef cpb_status changing_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                                 const cpb_exec *exec, cpb_error *error);
+
+static PyObject *change_keys(FACE_CALL, const char *function, changing_keys *call) {
+  static const char *const names[] = {"rows", "text", "offsets", "threads", "progress", NULL};
+  PyObject *values[5], *result = NULL;
+  face_rows rows;
+  key_buffers keys;
+  face_run run;
+  cpb_error error;
+  cpb_status status;
+  if (face_arguments(function, names, 3, args, nargs, kwnames, values) < 0 ||
+      face_rows_take(&rows, values[0], "rows", ((face_object *)self)->d) < 0)
+    return NULL;
+  if (take_keys(&keys, values[1], values[2]) == 0) {
+    if (face_run_begin(&run, values[3], values[4]) == 0) {
+      Py_BEGIN_ALLOW_THREADS;
+      status = call(held(self), rows.view, &keys.keys, run.how, &error);
+      Py_END_ALLOW_THREADS;
+      face_run_end(&run);
+      result = outcome(status, &error);
+    }
+    drop_keys(&keys);
+  }
+  face_rows_drop(&rows);
+  return result;
+}
+
+static PyObject *index_add_keys(FACE_CALL) {
+  return change_keys(self, args, nargs, kwnames, "add_keys", cpb_index_add_keys);
+}
+static PyObject *index_put_keys(FACE_CALL) {
+  return change_keys(self, args, nargs, kwnames, "put_keys", cpb_index_put_keys);
+}
+
+/* Ids of keys, -1 for those that are not in the index. */
+static PyObject *index_find_keys(FACE_CALL) {
+  static const char *const names[] = {"text", "offsets", NULL};
+  PyObject *values[2];
+  key_buffers keys;
+  face_out ids;
+  cpb_error error;
+  cpb_status status;
+  if (face_arguments("find_keys", names, 2, args, nargs, kwnames, values) < 0 ||
+      take_keys(&keys, values[0], values[1]) < 0)
+    return NULL;
+  if (face_out_take(&ids, NULL, "ids", CPB_I64, 1, keys.keys.count, FACE_ONE_ROW) < 0) {
+    drop_keys(&keys);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  status = cpb_index_find_keys(held(self), &keys.keys, ids.out.data, &error);
+  Py_END_ALLOW_THREADS;
+  drop_keys(&keys);
+  return face_out_end(&ids, status, &error);
+}
+
+static PyObject *list_keys(const char *text, const uint64_t *offsets, size_t count) {
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; i++) {
+    Py_ssize_t bytes = (Py_ssize_t)(offsets[i + 1] - offsets[i]);
+    PyObject *key = bytes > 0 ? PyUnicode_DecodeUTF8(text + offsets[i], bytes, "replace") : face_none();
+    if (key == NULL || PyList_SetItem(list, (Py_ssize_t)i, key) < 0) {
+      Py_DecRef(list);
+      list = NULL;
+    }
+  }
+  return list;
+}
+
+/* A list with the key of each id; None for one that is not in the index. Twice, where the keys of few ids are long. */
+static PyObject *index_keys_of(PyObject *self, PyObject *ids) {
+  enum { FEW = 1024 };
+  char here[FEW], *text = here;
+  Py_buffer buffer;
+  cpb_error error;
+  cpb_status status;
+  PyObject *result = NULL;
+  if (take_words(ids, &buffer) < 0) return NULL;
+  size_t count = (size_t)buffer.len / 8, room = FEW;
+  uint64_t *offsets = PyMem_Malloc((count + 1) * sizeof *offsets);
+  if (offsets != NULL) {
+    for (;;) {
+      Py_BEGIN_ALLOW_THREADS;
+      status = cpb_index_keys_of(held(self), buffer.buf, count, offsets, text, room, &error);
+      Py_END_ALLOW_THREADS;
+      if (status != CPB_OK || offsets[count] <= room) break;
+      if (text != here) free(text);
+      room = (size_t)offsets[count];
+      text = malloc(room);
+      if (text == NULL) break;
+    }
+    if (text == NULL)
+      PyErr_NoMemory();
+    else
+      result = status == CPB_OK ? list_keys(text, offsets, count) : face_fail(status, &error);
+    if (text != here) free(text);
+  } else
+    PyErr_NoMemory();
+  PyMem_Free(offsets);
+  PyBuffer_Release(&buffer);
+  return result;
 }
 
 /* ---- filters */
@@ -242,6 +454,19 @@ static bool ask(void *context, size_t query, uint64_t id) {
   PyObject *answer = f->raised != NULL
                          ? NULL
                          : PyObject_CallFunction(f->allow, "nK", (Py_ssize_t)query, (unsigned long long)id);
+  int yes = answer != NULL ? PyObject_IsTrue(answer) : 0;
+  if (PyErr_Occurred() != NULL) keep_exception(f);
+  Py_DecRef(answer);
+  PyGILState_Release(state);
+  return yes > 0;
+}
+
+/* The same by keys. */
+static bool ask_key(void *context, size_t query, const char *key, size_t bytes) {
+  filtering *f = context;
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *text = f->raised != NULL ? NULL : PyUnicode_DecodeUTF8(key, (Py_ssize_t)bytes, "replace");
+  PyObject *answer = text == NULL ? NULL : PyObject_CallFunction(f->allow, "nN", (Py_ssize_t)query, text);
   int yes = answer != NULL ? PyObject_IsTrue(answer) : 0;
   if (PyErr_Occurred() != NULL) keep_exception(f);
   Py_DecRef(answer);
@@ -282,7 +507,7 @@ static void release_filter(filtering *f) {
   if (f->offsets.obj != NULL) PyBuffer_Release(&f->offsets);
 }
 
-/* values: bitmap, ids, offsets, allow */
+/* values: bitmap, ids, offsets, allow, allow_key, span: the first id and the one after the last */
 static int take_filter(filtering *f, PyObject **values, size_t queries) {
   memset(f, 0, sizeof *f);
   f->filter.size = sizeof f->filter;
@@ -294,10 +519,18 @@ static int take_filter(filtering *f, PyObject **values, size_t queries) {
       release_filter(f);
       return -1;
     }
-  } else if (values[3] != NULL) {
-    f->allow = values[3];
-    f->filter.allow = ask;
+  } else if (values[3] != NULL || values[4] != NULL) {
+    f->allow = values[3] != NULL ? values[3] : values[4];
+    if (values[3] != NULL)
+      f->filter.allow = ask;
+    else
+      f->filter.allow_key = ask_key;
     f->filter.context = f;
+  } else if (values[5] != NULL) {
+    unsigned long long first, end;
+    if (!PyArg_ParseTuple(values[5], "KK", &first, &end)) return -1;
+    f->filter.first = first;
+    f->filter.end = end;
   } else
     return 0;
   f->given = &f->filter;
@@ -321,7 +554,7 @@ enum {
   MANY = 4096
 }; /* results per query, for which memory is not taken before it is known that there are so many */
 
-/* values: queries, k, bitmap, ids, offsets, allow, threads, progress, out */
+/* values: queries, k, those of take_filter, threads, progress, out */
 static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filtering *f, PyObject **values) {
   face_run run;
   cpb_error error;
@@ -335,21 +568,22 @@ static PyObject *search_rows(PyObject *self, cpb_view queries, size_t k, filteri
   if (status != CPB_OK) return face_fail(status, &error);
   cpb_hit *hits = face_hits_room(queries.rows, k, k);
   if (hits == NULL) return NULL;
-  if (face_run_begin(&run, values[6], values[7]) == 0) {
+  if (face_run_begin(&run, values[8], values[9]) == 0) {
     Py_BEGIN_ALLOW_THREADS;
     status = cpb_index_search(held(self), queries, k, f->given, hits, NULL, run.how, &error);
     Py_END_ALLOW_THREADS;
     face_run_end(&run);
-    result = status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[8]) : face_fail(status, &error);
+    result =
+        status == CPB_OK ? face_hits_split(hits, queries.rows, k, values[10]) : face_fail(status, &error);
   }
   PyMem_Free(hits);
   return result;
 }
 
 static PyObject *index_search(FACE_CALL) {
-  static const char *const names[] = {"queries", "k",       "bitmap",   "ids", "offsets",
-                                      "allow",   "threads", "progress", "out", NULL};
-  PyObject *values[9], *result = NULL;
+  static const char *const names[] = {"queries",   "k",    "bitmap",  "ids",      "offsets", "allow",
+                                      "allow_key", "span", "threads", "progress", "out",     NULL};
+  PyObject *values[11], *result = NULL;
   face_rows queries;
   filtering f;
   size_t k = 10;
@@ -401,7 +635,7 @@ static PyObject *split_within(const within *w, face_out *lims) {
   return Py_BuildValue("NNN", face_out_done(lims), face_out_done(&ids), face_out_done(&values));
 }
 
-/* values: queries, limits, bitmap, ids, offsets, allow, threads, progress */
+/* values: queries, limits, those of take_filter, threads, progress */
 static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limits, filtering *f,
                             PyObject **values) {
   face_run run;
@@ -410,7 +644,7 @@ static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limi
   cpb_error error = {0};
   cpb_status status;
   if (face_out_take(&lims, NULL, "lims", CPB_I64, 1, queries.rows + 1, FACE_ONE_ROW) < 0) return NULL;
-  if (face_run_begin(&run, values[6], values[7]) < 0) {
+  if (face_run_begin(&run, values[8], values[9]) < 0) {
     face_out_drop(&lims);
     return NULL;
   }
@@ -427,9 +661,9 @@ static PyObject *range_rows(PyObject *self, cpb_view queries, const double *limi
 }
 
 static PyObject *index_range(FACE_CALL) {
-  static const char *const names[] = {"queries", "limits",  "bitmap",   "ids", "offsets",
-                                      "allow",   "threads", "progress", NULL};
-  PyObject *values[8], *result = NULL;
+  static const char *const names[] = {"queries",   "limits", "bitmap",  "ids",      "offsets", "allow",
+                                      "allow_key", "span",   "threads", "progress", NULL};
+  PyObject *values[10], *result = NULL;
   face_rows queries;
   filtering f;
   double *limits = NULL;
@@ -457,13 +691,15 @@ static PyObject *index_describe(PyObject *self, PyObject *unused) {
     Py_XDECREF(level);
   }
   if (levels == NULL) return NULL;
-  return Py_BuildValue("{sn ss ss sK sK sK sK sO sN sK sK sK sK}", "d", (Py_ssize_t)r.cols, "dtype",
-                       cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
+  return Py_BuildValue("{sn ss ss sK sK sK sK sO sN sK sK sK sK sO sO sK sK}", "d", (Py_ssize_t)r.cols,
+                       "dtype", cpb_dtype_name(r.dtype), "metric", cpb_metric_name(r.metric), "rows",
                        (unsigned long long)r.rows, "removed", (unsigned long long)r.removed, "next_id",
                        (unsigned long long)r.next_id, "code_bytes", (unsigned long long)r.code_bytes, "bytes",
                        r.bytes ? Py_True : Py_False, "levels", levels, "queries",
                        (unsigned long long)r.queries, "measured", (unsigned long long)r.measured, "by_floats",
-                       (unsigned long long)r.by_floats, "dropped", (unsigned long long)r.dropped);
+                       (unsigned long long)r.by_floats, "dropped", (unsigned long long)r.dropped, "keys",
+                       r.keys ? Py_True : Py_False, "writable", r.writable ? Py_True : Py_False, "file_bytes",
+                       (unsigned long long)r.file_bytes, "log_bytes", (unsigned long long)r.log_bytes);
 }
 
 /* Those of capball.Index, which calls these, have the documentation. */
@@ -472,11 +708,20 @@ static PyMethodDef index_methods[] = {FACE_CLASS("open", index_open, NULL),
                                       FACE_METHOD("compact", index_compact, NULL),
                                       FACE_METHOD("check", index_check, NULL),
                                       FACE_METHOD("add", index_add, NULL),
+                                      FACE_METHOD("append", index_append, NULL),
+                                      FACE_METHOD("put", index_put, NULL),
                                       FACE_METHOD("replace", index_replace, NULL),
+                                      FACE_METHOD("read", index_read, NULL),
+                                      FACE_METHOD("add_keys", index_add_keys, NULL),
+                                      FACE_METHOD("put_keys", index_put_keys, NULL),
+                                      FACE_METHOD("find_keys", index_find_keys, NULL),
+                                      {"keys_of", index_keys_of, METH_O, NULL},
                                       {"remove", index_remove, METH_O, NULL},
                                       {"rows", index_rows, METH_O, NULL},
                                       FACE_METHOD("search", index_search, NULL),
                                       FACE_METHOD("range", index_range, NULL),
+                                      {"refresh", index_refresh, METH_NOARGS, NULL},
+                                      {"follow", index_follow, METH_NOARGS, NULL},
                                       {"close", index_close, METH_NOARGS, NULL},
                                       {"describe", index_describe, METH_NOARGS, NULL},
                                       {NULL, NULL, 0, NULL}};

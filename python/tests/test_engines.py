@@ -572,3 +572,82 @@ def test_an_engine_that_fails_while_it_takes_rows_in(refit, rng):
         np.testing.assert_array_equal(index.search(rows[:20], 3).ids, want.ids)
     found = index.search(rows[:20], 3, certificates="engine")
     np.testing.assert_array_equal(found.ids[found.proven], capball.knn(rows, rows[:20], 3).ids[found.proven])
+
+
+class Invented:
+    """An engine that ranks by cosine, in twelve lines: build and search are all that is needed."""
+
+    def build(self, rows, metric):
+        self.rows, self.gone = rows / np.linalg.norm(rows, axis=1, keepdims=True), []
+
+    def add(self, rows, first):
+        self.rows = np.concatenate([self.rows, rows / np.linalg.norm(rows, axis=1, keepdims=True)])
+
+    def remove(self, ids):
+        self.gone.extend(ids)
+
+    def search(self, queries, k):
+        scores = queries @ self.rows.T
+        scores[:, self.gone] = -np.inf
+        return np.argsort(-scores, axis=1)[:, :k]
+
+
+class Least:
+    def build(self, rows, metric):
+        self.rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def search(self, queries, k):
+        return np.argsort(-queries @ self.rows.T, axis=1)[:, :k]
+
+
+@pytest.mark.parametrize("kind", [Invented, Least])
+def test_an_adapter_in_twelve_lines(rng, kind, tmp_path):
+    rows, queries = rng.normal(size=(900, 8)) * 10 ** rng.uniform(-1, 1, (900, 1)), rng.normal(size=(20, 8))
+    names = [f"item {i}" for i in range(900)]
+    index = Euclidean(kind(), candidates=900).add(rows[:800], names[:800]).add(rows[800:], names[800:])
+
+    def same(index, base, named, **how):
+        found, wanted = index.search(queries, 5, **how), capball.knn(base, queries, 5)
+        assert found.ids.tolist() == np.array(named)[wanted.ids].tolist()
+        np.testing.assert_allclose(found.distances, wanted.distances)
+
+    same(index, rows, names)
+    index.remove(names[:100])
+    same(index, rows[100:], names[100:])
+    rows[200:210] += 1
+    index.put(np.concatenate([rows[200:210], rows[:5]]), names[200:210] + names[:5])
+    keep = np.r_[0:5, 100:900]
+    same(index, rows[keep], [names[i] for i in keep])
+    same(index, rows[300:400], names[300:400], filter=names[300:400] + ["nobody"])
+    same(index, rows[300:400], names[300:400], filter=set(names[300:400]))
+    near = index.range_search(queries[:3], 2.0)
+    assert [set(one.ids) for one in near] == [{names[i] for i in keep[np.linalg.norm(rows[keep] - q, axis=1) <= 2.0]} for q in queries[:3]]
+    with pytest.raises(ValueError, match="id 'item 300' is in the index already"):
+        index.add(rows[:1], ["item 300"])
+    with pytest.raises(ValueError, match="id 'a' is given twice"):
+        index.put(rows[:2], ["a", "a"])
+    with pytest.raises(ValueError, match="id 'item 50' is not in the index"):
+        index.remove(["item 50"])
+    same(index, rows[keep], [names[i] for i in keep])
+    with pytest.raises(ValueError, match="no save and load"):
+        index.save(tmp_path / "x")
+
+
+def test_a_budget(rng):
+    rows, queries = rng.normal(size=(3000, 8)), rng.normal(size=(40, 8))
+
+    class Rough(Least):
+        def search(self, queries, k):  # the scores are those of four bits
+            return np.argsort(-np.round(queries @ self.rows.T * 8), axis=1, kind="stable")[:, :k]
+
+    recalls = []
+    for budget in (20, 500):
+        index = Euclidean(Rough(), budget=budget).add(rows)
+        found = index.search(queries, 10, audit=40)
+        assert index.candidates == budget and abs(found.recall - index.expected[0]) < 0.15
+        recalls.append(found.recall)
+    assert recalls[0] < recalls[1]
+    few, many = (Euclidean(Rough(), budget=seconds).add(rows) for seconds in (1e-6, 30.0))
+    assert few.candidates == 10 and many.candidates == 3000 and many.expected[0] > 0.99
+    with pytest.raises(ValueError, match="budget must be"):
+        Euclidean(Rough(), budget=0)

@@ -38,8 +38,9 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498 and 10 in index and 20 not in index and 11 not in index
     np.testing.assert_array_equal(index.rows([30, 10]), [base[0] + 1, base[1]])
     assert index.search(base[:1] + 1, k=1).ids[0, 0] == 30
-    with pytest.raises(capball.InvalidValue, match="id 20 is not in the index"):
-        index.remove([10, 20])
+    assert index.remove([20, 11]) == 0 and index.remove([40, 20]) == 1 and index.add(base[4:5], ids=[40]).tolist() == [40]
+    with pytest.raises(capball.InvalidValue, match="id 10 is given twice"):
+        index.remove([10, 10])
     with pytest.raises(capball.InvalidValue, match="id 10 is already in the index"):
         index.add(base[:1], ids=[10])
     with pytest.raises(capball.RowError, match="row 1"):
@@ -47,6 +48,40 @@ def test_rows_come_and_go(rng):
     assert len(index) == 498
     index.compact()
     assert len(index) == 498 and index.describe()["removed"] == 0
+
+
+def test_what_went_in_comes_out(rng):
+    base = rng.normal(size=(3000, 40)).astype(np.float32)
+    index = capball.Index(base[:2000])
+    assert index.add(base[2000:]).tolist() == list(range(2000, 3000))
+    index.remove(np.arange(0, 3000, 7))
+    kept = np.setdiff1d(np.arange(3000), np.arange(0, 3000, 7))
+    np.testing.assert_array_equal(index.ids, kept)
+    np.testing.assert_array_equal(index.rows(), base[kept])
+    np.testing.assert_array_equal(index[5], base[5])
+    with pytest.raises(KeyError):
+        index[7]
+    assert list(index)[:3] == [1, 2, 3]
+    ids, rows = (np.concatenate(parts) for parts in zip(*index.blocks(700)))
+    np.testing.assert_array_equal(ids, kept)
+    np.testing.assert_array_equal(rows, base[kept])
+    blocks = index.blocks(700)
+    next(blocks)
+    index.compact()
+    with pytest.raises(ValueError, match="compacted"):
+        next(blocks)
+    index.put(base[:3] + 1, [5, 7, 9])
+    np.testing.assert_array_equal(index.rows([5, 7, 9]), base[:3] + 1)
+    assert len(index) == len(kept) + 1
+    with pytest.raises(capball.InvalidValue, match="id 5 is given twice"):
+        index.put(base[:2], [5, 5])
+
+
+def test_to_arrow(rng):
+    pytest.importorskip("pyarrow")
+    base = rng.normal(size=(50, 4))
+    table = capball.Index(base).to_arrow()
+    assert table.column_names == ["id", "vector"] and table["vector"][7].as_py() == base[7].tolist()
 
 
 def test_rows_that_are_not_copied(rng):
@@ -469,3 +504,143 @@ def test_threads_search_while_one_adds(rng):
     for thread in threads:
         thread.join()
     assert not failed
+
+def test_a_reader_follows_its_file(rng, tmp_path):
+    base = rng.normal(size=(300, 40)).astype(np.float32)
+    path = tmp_path / "rows.index"
+    capball.Index(base).save(path)
+    still, following = capball.Index.open(path), capball.Index.open(path, follow=True)
+    with capball.Index.open(path, writable=True) as writer:
+        with pytest.raises(OSError, match=f"already open for writing(, by process {os.getpid()} |$)"):
+            capball.Index.open(path, writable=True)
+        writer.put(base[:1] + 1, [1000])
+        assert following.search(base[:1] + 1, 1).ids[0, 0] == 1000 != still.search(base[:1] + 1, 1).ids[0, 0]
+        assert still.refresh() and not still.refresh() and 1000 in still
+        writer.compact()
+        writer.remove([1000])
+        assert 1000 not in following.ids and 1000 in still.ids
+    with pytest.raises(ValueError, match="read-only"):
+        capball.Index.open(path, writable=True, follow=True)
+
+
+def test_text_keys(rng, tmp_path):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (3000, 5))
+    names = np.array([f"article é {i}" for i in range(3000)], object)
+    index = capball.Index(base[:2000], ids=names[:2000])
+    assert index.add(base[2000:], names[2000:]).tolist() == names[2000:].tolist()
+    wanted = capball.knn(base, queries, 7)
+    found = index.search(queries, 7)
+    np.testing.assert_array_equal(found.ids, names[wanted.ids])
+    np.testing.assert_array_equal(found.distances, wanted.distances)
+    near = index.range_search(queries, 7.0)
+    np.testing.assert_array_equal(near.ids, names[capball.range_search(base, queries, 7.0).ids])
+    assert "article é 5" in index and "article" not in index
+    np.testing.assert_array_equal(index["article é 5"], base[5])
+    with pytest.raises(KeyError):
+        index["nothing"]
+    with pytest.raises(TypeError, match="a key is a str"):
+        5 in index
+    with pytest.raises(capball.InvalidValue, match='key "article é 7" is given twice, for rows 0 and 2'):
+        index.put(base[:3], [names[7], names[8], names[7]])
+    with pytest.raises(capball.InvalidValue, match='key "article é 7" of row 1 is already in the index'):
+        index.add(base[:2], ["new", names[7]])
+    with pytest.raises(capball.InvalidValue, match="row 1 has 65537 bytes, a key has 1 to 65536"):
+        index.add(base[:2], ["new", "x" * 65537])
+    for wrong in ("", "a\0b"):
+        with pytest.raises(capball.InvalidValue, match="row 0"):
+            index.add(base[:1], [wrong])
+    with pytest.raises(TypeError, match="key 1 is 5, wanted a str"):
+        index.add(base[:2], ["new", 5])
+    with pytest.raises(TypeError, match="text keys"):
+        index.add(base[:2])
+    assert len(index) == 3000 and index.remove([names[3], "nothing", names[4]]) == 2
+    index.put(base[:2] + 9, ["fresh", names[9]])
+    index.replace(base[:1] + 8, [names[10]])
+    assert len(index) == 2999 and index.search(base[1] + 9, 1).ids[0, 0] == names[9] and index.search(base[0] + 8, 1).ids[0, 0] == names[10]
+    path = tmp_path / "rows.index"
+    index.save(path)
+    index.add(base[3:4], [names[3]])  # a key that comes back
+    index.compact()
+    assert index.search(base[3], 1).ids[0, 0] == names[3] and sorted(index) == sorted({*names, "fresh"} - {names[4]})
+    reader = capball.Index.open(path, follow=True)
+    with capball.Index.open(path, writable=True) as writer:
+        writer.put(base[3:5], [names[3], "long" * 10000])
+        writer.remove(["fresh"])
+        assert reader.search(base[4], 1).ids[0, 0] == "long" * 10000 and reader.search(base[3], 1).ids[0, 0] == names[3] and "fresh" not in reader
+        before = dict(zip(writer.ids, writer.rows()))
+        writer.compact()
+        assert sorted(reader.ids) == sorted(before) and all((row == before[name]).all() for name, row in zip(reader.ids, reader.rows()))
+        writer.check()
+    same = pickle.loads(pickle.dumps(capball.Index.open(path)))
+    assert same.search(base[3], 1).ids[0, 0] == names[3]
+    few = reader.search(base[:1], 3, filter=[names[1], "nothing"])
+    assert few.ids.tolist() == [[names[1], None, None]]
+    with pytest.raises(TypeError, match="wanted whole numbers"):
+        capball.Index(base).add(base[:1], ["a"])
+
+
+def test_filters_are_the_same_everywhere(rng):
+    base, queries = (rng.normal(size=(n, 40)).astype(np.float32) for n in (6000, 3))
+    names = np.array([f"k{i}" for i in range(6000)])
+    index, keyed = capball.Index(base), capball.Index(base, ids=names)
+    mask = np.zeros(6000, bool)
+    mask[700:5900] = True
+    wanted = capball.knn(base[mask], queries, 4).ids + 700
+    allowed = np.flatnonzero(mask)
+    for given in (mask, range(700, 5900), allowed, set(allowed.tolist()), lambda query, id: 700 <= id < 5900):
+        np.testing.assert_array_equal(index.search(queries, 4, filter=given).ids, wanted)
+        near = index.range_search(queries, 6.5, filter=given)
+        np.testing.assert_array_equal(near.ids, index.range_search(queries, 6.5, filter=mask).ids)
+    for given in (mask, names[mask], set(names[mask].tolist()), lambda query, key: 700 <= int(key[1:]) < 5900):
+        np.testing.assert_array_equal(keyed.search(queries, 4, filter=given).ids, names[wanted])
+        assert keyed.range_search(queries, 6.5, filter=given).ids.tolist() == names[near.ids].tolist()
+    assert (index.search(queries, 4, filter=range(0)).ids == -1).all()
+    assert index.search(queries, 4, filter=[[1], [2, 3], [4]]).ids[:, 0].tolist()[::2] == [1, 4]
+    assert keyed.search(queries, 4, filter=[["k1"], ["k2", "k3"], ["k4"]]).ids[:, 0].tolist()[::2] == ["k1", "k4"]
+    with pytest.raises(ValueError, match="step 1"):
+        index.search(queries, 4, filter=range(0, 100, 2))
+    with pytest.raises(ValueError, match="the mask has 3 elements"):
+        keyed.search(queries, 4, filter=np.ones(3, bool))
+
+
+def test_tables(rng, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    base = rng.normal(size=(50, 4)).astype(np.float32)
+    names = [f"k{i}" for i in range(50)]
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array(base.ravel()), 4)
+    lists = pa.array(base.tolist(), pa.list_(pa.float32()))
+    columns = [fixed, lists, fixed[5:45].cast(pa.large_list(pa.float32())), pa.chunked_array([fixed[:20], fixed[20:]])]
+    tables = [pa.table({"id": names, "vector": fixed}), pa.table({"id": pa.array(names, pa.large_string()), "vector": lists, "price": range(50)})]
+    streams = [pa.table({"id": names, "vector": fixed}).to_reader(7)]
+    parquet.write_table(tables[0], tmp_path / "rows.parquet")
+    for name in ("polars", "pandas"):
+        try:
+            module = __import__(name)
+        except ModuleNotFoundError:
+            continue
+        tables.append(module.DataFrame({"id": names, "vector": base.tolist() if name == "polars" else list(base)}))
+        columns.append(tables[-1]["vector"])
+        if name == "polars":
+            tables.append(module.DataFrame({"id": names, "vector": base}))
+    for column in columns:
+        index = capball.Index(column)
+        assert len(index) == len(column) and (index.rows()[-1] == (base[-1] if len(column) == 50 else base[44])).all()
+    for table in (*tables, *streams, tmp_path / "rows.parquet", str(tmp_path / "rows.parquet")):
+        index = capball.Index(table)
+        assert index.ids.tolist() == names and (index.rows() == base).all()
+        empty = capball.Index(4, keys=True)
+        if not isinstance(table, (str, os.PathLike)) and type(table).__name__ != "RecordBatchReader":
+            empty.add(table)
+            empty.put(table)
+            assert len(empty) == 50
+    table = index.to_arrow()
+    assert table.column_names == ["id", "vector"] and (capball.Index(table).rows() == base).all()
+    lent = capball.Index(fixed, copy=False)
+    assert lent._lent[0].__array_interface__["data"][0] == fixed.flatten().buffers()[1].address  # not a copy
+    with pytest.raises(ValueError, match="row 2 has 3 numbers, that of row 0 has 4"):
+        capball.Index(pa.array([[1.0, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3]]))
+    with pytest.raises(ValueError, match="row 1 is null"):
+        capball.Index(pa.array([[1.0, 2], None]))
+    with pytest.raises(ValueError, match="key 1 is null"):
+        capball.Index(4, keys=True).add(base[:2], pa.array(["a", None]))

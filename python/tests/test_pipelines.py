@@ -161,6 +161,19 @@ def test_an_imputer_goes_into_the_file(tmp_path):
     np.testing.assert_array_equal(np.array(done.stdout.split(), float) == 1, model.predict(x) == 1)
 
 
+def test_spheroids_behind_scalers():
+    """Under another pole regions are spheroids; a scaler before them makes general ellipsoids."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 2)) * [1, 3] + [2, -1]
+    scaler = StandardScaler().fit(x)
+    sphere = capball.SphereMap(2, 1.5, pole=[0.6, 0.0, 0.8])
+    y = np.linalg.norm(scaler.transform(x) - 0.3, axis=1) < 1
+    last = LogisticRegression(C=100).fit(sphere.embed(scaler.transform(x)), y)
+    model = Pipeline([("scaler", scaler), ("sphere", sphere), ("last", last)])
+    decided = last.decision_function(sphere.embed(scaler.transform(x)))
+    np.testing.assert_array_equal(capball.ball_of(model).scores(x) >= 0, decided >= 0)
+
+
 def test_networks_of_torch():
     torch = pytest.importorskip("torch")
     from capball.torch import Sphere

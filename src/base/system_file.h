@@ -111,6 +111,8 @@ void cpb_sys_expect_anywhere(void *memory, size_t count);
 /* EWOULDBLOCK if another descriptor holds one that excludes it; another errno where the file system has no locks. */
 bool cpb_sys_lock(int fd, bool shared);
 void cpb_sys_unlock(int fd);
+/* After EWOULDBLOCK: ", by process 123 (python)", as far as the system tells who holds it, or "". The text that was given. */
+const char *cpb_sys_lock_holder(int fd, char *text, size_t room);
 /* A second lock of the same file; false only if it is held. */
 bool cpb_sys_lock_writing(int fd);
 /* Waits up to half a minute for a lock on the names in a folder. A handle for cpb_sys_unlock_names; < 0 if it was not given, or the

@@ -349,6 +349,47 @@ bool cpb_sys_lock(int fd, bool shared) { return flock(fd, (shared ? LOCK_SH : LO
 void cpb_sys_unlock(int fd) { (void)flock(fd, LOCK_UN); }
 #endif
 
+#ifdef __linux__
+/* 0: nobody, or files of two systems have this number. */
+static long process_with_lock(unsigned long long file) {
+  char line[256];
+  long holder = 0, process;
+  unsigned long long locked;
+  FILE *locks = fopen("/proc/locks", "re");
+  while (locks != NULL && fgets(line, sizeof line, locks) != NULL)
+    if (sscanf(line, "%*s FLOCK %*s WRITE %ld %*x:%*x:%llu", &process, &locked) == 2 && locked == file)
+      holder = holder == 0 ? process : -1;
+  if (locks != NULL) fclose(locks);
+  return holder > 0 ? holder : 0;
+}
+
+static void name_of_process(long process, char *name, int room) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/comm", process);
+  FILE *file = fopen(path, "re");
+  *name = 0;
+  if (file != NULL && fgets(name, room, file) != NULL) name[strcspn(name, "\n")] = 0;
+  if (file != NULL) fclose(file);
+}
+
+const char *cpb_sys_lock_holder(int fd, char *text, size_t room) {
+  char name[64];
+  struct stat seen;
+  long holder = fstat(fd, &seen) == 0 ? process_with_lock(seen.st_ino) : 0;
+  *text = 0;
+  if (holder == 0) return text;
+  name_of_process(holder, name, sizeof name);
+  snprintf(text, room, *name != 0 ? ", by process %ld (%s)" : ", by process %ld", holder, name);
+  return text;
+}
+#else
+const char *cpb_sys_lock_holder(int fd, char *text, size_t room) {
+  (void)fd;
+  if (room > 0) *text = 0;
+  return text;
+}
+#endif
+
 bool cpb_sys_lock_writing(int fd) {
 #ifdef F_OFD_SETLK
   struct flock ours = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

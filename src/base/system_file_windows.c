@@ -424,6 +424,12 @@ void cpb_sys_unlock(int fd) {
   UnlockFileEx(handle_of(fd), 0, 1, 0, &where);
 }
 
+const char *cpb_sys_lock_holder(int fd, char *text, size_t room) {
+  (void)fd;
+  if (room > 0) *text = 0;
+  return text;
+}
+
 bool cpb_sys_lock_writing(int fd) { return lock_byte(fd, second_lock, false) || errno != EWOULDBLOCK; }
 
 /* An object of the system with a name of the folder, which exists as long as a process has a handle of it. */

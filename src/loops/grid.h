@@ -227,10 +227,14 @@ static float keys(const int32_t *sum, const int32_t *term, float of_sum, float o
   return -largest;
 }
 
-static int32_t fine_product(const int8_t *x, const int16_t *y, size_t n) {
-  int32_t sum = 0;
-  for (size_t i = 0; i < n; i++) sum += (int16_t)x[i] * y[i];
-  return sum;
+static void fine_products(const int8_t *const *x, size_t count, const int16_t *y, size_t n, int32_t *to) {
+  for (size_t row = 0; row < count; row++) {
+    const int8_t *of = x[row];
+    int32_t sum = 0;
+    for (size_t first = 0; first < n; first += CPB_LANES)
+      for (size_t i = 0; i < CPB_LANES; i++) sum += (int16_t)of[first + i] * y[first + i];
+    to[row] = sum;
+  }
 }
 
 /* The entries of a table that lanes_f64.h, products and this file provide. */
@@ -251,6 +255,6 @@ static int32_t fine_product(const int8_t *x, const int16_t *y, size_t n) {
   .whole_dot = {[CPB_U8] = whole_dot_u8, [CPB_I8] = whole_dot_i8}, .first_above = first_above,               \
   .spread_f32 = spread_f32, .spread_f64 = spread_f64,                                                        \
   .floats = {[CPB_U8] = floats_u8, [CPB_I8] = floats_i8}, .number = number, .grid = grid, .flip = flip,      \
-  .thresholds = thresholds, .keys = keys, .fine_product = fine_product
+  .thresholds = thresholds, .keys = keys, .fine_products = fine_products
 
 #endif

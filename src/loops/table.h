@@ -338,8 +338,8 @@ typedef struct cpb_loops {
   /* key[j] = of_sum sum[j] + of_term term[j] of CPB_BYTES_COLS columns, each product rounded, -inf where a term is INT32_MAX;
    * returns the smallest. */
   float (*keys)(const int32_t *sum, const int32_t *term, float of_sum, float of_term, float *key);
-  /* <x,y> of n <= CPB_FINE_NUMBERS codes and numbers up to CPB_FINE_MOST in absolute value. */
-  int32_t (*fine_product)(const int8_t *x, const int16_t *y, size_t n);
+  /* to[i] = <x_i,y> of n <= CPB_FINE_NUMBERS codes, a multiple of CPB_LANES, and numbers up to CPB_FINE_MOST in absolute value. */
+  void (*fine_products)(const int8_t *const *x, size_t count, const int16_t *y, size_t n, int32_t *to);
 } cpb_loops;
 
 /* The loop for these rows. It can be called for a part of them that begins a multiple of CPB_LANES rows after the first. Look it

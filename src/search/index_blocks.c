@@ -235,4 +235,5 @@ void cpb_blocks_free(cpb_index *index) {
   free(index->blocks);
   free(index->removed_bits);
   cpb_id_map_free(&index->ids);
+  cpb_key_map_free(&index->keys);
 }

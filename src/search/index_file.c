@@ -31,6 +31,66 @@ static bool has_name(const cpb_index_file *file, const char *path) {
   return cpb_sys_facts_of(file->fd, &own) && cpb_sys_facts(path, &named) && cpb_sys_same_file(&own, &named);
 }
 
+/* ---- following ---- */
+
+static bool is_replaced(const cpb_index_file *file, const cpb_file_facts *named) {
+  return !cpb_sys_same_file(&file->facts, named);
+}
+
+/* A writer writes the head of a record last, when the file has its size: a file that is longer than its log is looked at. A file
+ * without a name is news, too, which `refresh` reports. */
+static bool has_news(const cpb_index_file *file) {
+  cpb_file_facts named;
+  if (file->writable) return false;
+  if (!cpb_sys_facts(file->path, &named) || is_replaced(file, &named)) return true;
+  return named.size > file->end && cpb_log_may_go_on(file);
+}
+
+/* Searches refer to options that an exchange leaves as they are. */
+static cpb_status check_same_kind(const cpb_index *index, const cpb_index *fresh, cpb_error *error) {
+  const cpb_index_options *own = &index->options, *other = &fresh->options;
+  if (own->cols == other->cols && own->dtype == other->dtype && own->metric == other->metric &&
+      own->keys == other->keys)
+    return CPB_OK;
+  return cpb_file_fail(error, CPB_WHY_SOURCE_CHANGED, index->file->path,
+                       "it was replaced by an index of other rows: open it again");
+}
+
+static cpb_status open_again(cpb_index *index, cpb_index **fresh, cpb_error *error) {
+  cpb_status status = cpb_index_open(index->file->path, false, fresh, error);
+  if (status == CPB_OK) status = check_same_kind(index, *fresh, error);
+  if (status == CPB_OK) return CPB_OK;
+  cpb_index_free(*fresh);
+  *fresh = NULL;
+  return status;
+}
+
+/* Without its file an index applies changes without logging them. */
+static cpb_status replay_more(cpb_index *index, uint64_t size, cpb_error *error) {
+  cpb_index_file *file = index->file;
+  index->file = NULL;
+  cpb_status status = cpb_log_replay(index, file, size, error);
+  index->file = file;
+  return status;
+}
+
+static cpb_status refresh(cpb_index *index, cpb_index **fresh, cpb_error *error) {
+  cpb_file_facts named;
+  if (!cpb_sys_facts(index->file->path, &named))
+    return cpb_file_fail_errno(error, index->file->path, "follow");
+  return is_replaced(index->file, &named) ? open_again(index, fresh, error)
+                                          : replay_more(index, named.size, error);
+}
+
+/* ---- writing ---- */
+
+/* The log, which readers hold in memory and writers read when they open the file, is a quarter of the file. */
+static bool is_fragmented(const cpb_index *index) {
+  enum { FEW_BYTES = 1 << 20 };
+  uint64_t log = index->file->end - index->file->mapped;
+  return log >= FEW_BYTES && log >= index->file->end / 4;
+}
+
 static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
   const cpb_index_file *file = index->file;
   if (!file->writable)
@@ -47,6 +107,12 @@ static cpb_status check_writable(const cpb_index *index, cpb_error *error) {
 
 static bool read_mapped(const cpb_index_file *file, const void *mapped, void *bytes, size_t count) {
   return cpb_read_at(file->fd, (uint64_t)((const char *)mapped - (const char *)file->map), bytes, count);
+}
+
+static void describe_file(const cpb_index_file *file, cpb_index_report *report) {
+  report->writable = file->writable;
+  report->file_bytes = file->end;
+  report->log_bytes = file->end - file->mapped;
 }
 
 /* ---- checksums ---- */
@@ -123,6 +189,11 @@ static cpb_status take_ids(cpb_index *index, const cpb_index_layout *l, const cp
   return CPB_OK;
 }
 
+static void take_keys(cpb_index *index, const cpb_index_layout *l, const cpb_index_file *file) {
+  if (index->options.keys)
+    index->keys.mapped = cpb_key_part_at((char *)file->map + l->keys_at, (size_t)l->slots, l->key_bytes);
+}
+
 /* Blocks of the mapped file; the last one is copied unless it is full, since rows are added to it. */
 static cpb_status take_blocks(cpb_index *index, const cpb_index_layout *l, char *map, cpb_error *error) {
   size_t blocks = (l->slots + BLOCK - 1) / BLOCK;
@@ -152,10 +223,12 @@ static void expect_single_rows(const cpb_index *index, const cpb_index_layout *l
 
 static cpb_status rewrite(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
 
-static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite, read_mapped,
-                                                close_file};
+static const cpb_index_file_calls file_calls = {cpb_log_append, check_writable, rewrite,
+                                                is_fragmented,  has_news,       refresh,
+                                                describe_file,  read_mapped,    close_file};
 
 static cpb_status map_snapshot(cpb_index_file *file, const cpb_index_layout *l, cpb_error *error) {
+  if (!cpb_sys_facts_of(file->fd, &file->facts)) return cpb_file_fail_errno(error, file->path, "read");
   file->mapped = file->end = l->log_at;
   void *map = cpb_sys_map(file->fd, 0, file->mapped, false);
   if (map == NULL) return cpb_file_fail_errno(error, file->path, "map");
@@ -183,6 +256,7 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
   expect_single_rows(*made, &l, file->map);
   status = take_blocks(*made, &l, file->map, error);
   if (status == CPB_OK) status = take_ids(*made, &l, file, error);
+  if (status == CPB_OK) take_keys(*made, &l, file);
   if (status == CPB_OK) status = cpb_log_replay(*made, file, size, error);
   if (status != CPB_EFORMAT) return status;
   cpb_status cause = check_parts(*made, file, &l, NULL, error);
@@ -191,9 +265,11 @@ static cpb_status load(cpb_index_file *file, cpb_index **made, cpb_error *error)
 
 /* One writer: the holder of the lock on the file that has the name, which must not depend on the working directory. */
 static cpb_status lock_file(cpb_index_file *file, cpb_error *error) {
+  char holder[128];
   if (!cpb_sys_lock(file->fd, false))
     return errno == EWOULDBLOCK
-               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing")
+               ? cpb_file_fail(error, CPB_WHY_FILE_BUSY, file->path, "it is already open for writing%s",
+                               cpb_sys_lock_holder(file->fd, holder, sizeof holder))
                : cpb_file_fail_errno(error, file->path, "lock");
   char *path = cpb_sys_resolve(file->path);
   if (path == NULL) return cpb_file_fail_errno(error, file->path, "find");
@@ -321,9 +397,11 @@ static cpb_status save(const cpb_index *index, const char *path, cpb_error *erro
 
 cpb_status cpb_index_save(cpb_index *index, const char *path, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_mutex_lock(&index->shared->change_lock); /* compaction takes the file away */
   cpb_index_lock_shared(index);
   cpb_status status = cpb_index_check_open(index, error);
   if (status == CPB_OK) status = save(index, path, error);
   cpb_index_unlock(index);
+  cpb_mutex_unlock(&index->shared->change_lock);
   return status;
 }

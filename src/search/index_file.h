@@ -4,15 +4,17 @@
 
 #include <stdatomic.h>
 
+#include "base/system_file.h"
 #include "search/index_object.h"
 
 struct cpb_index_file {
   char *path;
   int fd;
   bool writable;
-  atomic_bool broken; /* a failed write could not be undone, or what was written may not be on disk */
-  int64_t process;    /* that opened it: a child would share its lock but not the end of its log */
-  void *map;          /* of the snapshot */
+  atomic_bool broken;   /* a failed write could not be undone, or what was written may not be on disk */
+  int64_t process;      /* that opened it: a child would share its lock but not the end of its log */
+  cpb_file_facts facts; /* of the file that is open */
+  void *map;            /* of the snapshot */
   size_t mapped;
   uint64_t end, sequence; /* of the log */
 };
@@ -34,6 +36,9 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
 /* Applies all whole records from file->end on, within a file of `size` bytes. What follows them was being written when
  * its writer ended. */
 cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size, cpb_error *error);
+
+/* Whether a record may begin at file->end. */
+bool cpb_log_may_go_on(const cpb_index_file *file);
 
 /* *rest: bytes after the last record of the file as it is now; 0 if they are a write without its head. */
 cpb_status cpb_log_trailing_bytes(const cpb_index *index, const cpb_index_file *opened, uint64_t *rest,

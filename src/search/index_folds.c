@@ -24,7 +24,7 @@
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  AT_ONCE = 32, /* blocks whose keys are in memory at the same time: they stay in the second cache */
+  AT_ONCE = 16, /* blocks whose keys are in memory at the same time: they stay in the second cache */
   FIRST = 32,   /* rows beyond k that are measured first */
   AHEAD = 12    /* rows that are prefetched */
 };
@@ -251,7 +251,7 @@ static void measure_first(task *t) {
 /* ---- further levels ---- */
 
 static size_t pass_first(task *t) {
-  size_t panels = panels_of(t), count = 0, last = t->folded->fold->levels - 1;
+  size_t panels = panels_of(t), count = 0;
   for (size_t panel = 0; panel < panels; panel++) {
     cpb_byte_filter_run run = run_of(t, panel * PANEL);
     float most = cpb_fold_most(t->folded, &run, t->of->bound);
@@ -259,10 +259,8 @@ static size_t pass_first(task *t) {
     for (uint64_t rows = not_above(t, panel, most); rows != 0; rows &= rows - 1) {
       cpb_fold_passed *row = &t->room->passed[count];
       row->at = panel * PANEL + (size_t)__builtin_ctzll(rows);
-      if (t->room->keys[row->at] == INFINITY) continue;
       cpb_fold_begin(t->folded, &run, t->room->keys[row->at], row);
-      if (last == 0) row->s = cpb_fold_nearest(t->folded, 0, run.rest, NULL, row);
-      count++;
+      count += t->room->keys[row->at] < INFINITY; /* else it is measured */
     }
   }
   return count;
@@ -277,23 +275,42 @@ static const char *record_of(const task *t, const level_records *of, size_t at) 
   return block_of(t, at)->records + of->at + at % BLOCK * of->bytes;
 }
 
+/* Some rows at a time, while the records of the next ones are fetched. */
 static size_t pass_level(task *t, size_t level, size_t count) {
+  enum { SOME = CPB_FOLD_ROWS_AT_ONCE };
   const cpb_index_block *block = block_of(t, 0);
-  const cpb_fold *fold = t->folded->fold;
-  const level_records records = {(size_t)(cpb_block_record(t->s->index, block, level, 0) - block->records),
-                                 cpb_record_bytes(fold, level)};
-  cpb_fold_passed *passed = t->room->passed;
+  const level_records of = {(size_t)(cpb_block_record(t->s->index, block, level, 0) - block->records),
+                            cpb_record_bytes(t->folded->fold, level)};
+  cpb_fold_passed *passed = t->room->passed, some[SOME];
+  const void *record[SOME];
+  double step[SOME];
   size_t kept = 0;
-  for (size_t i = 0; i < count; i++) {
-    cpb_fold_passed row = passed[i];
-    if (i + AHEAD < count) fetch(record_of(t, &records, passed[i + AHEAD].at), records.bytes);
-    double step = block_of(t, row.at)->panels[row.at % BLOCK / PANEL].step;
-    const char *record = record_of(t, &records, row.at);
-    if (!cpb_fold_pass(t->folded, level, step, record, t->of->bound, &row)) continue;
-    if (level + 1 == fold->levels) row.s = cpb_fold_nearest(t->folded, level, 0, record, &row);
-    passed[kept++] = row;
+  for (size_t i = 0; i < count && i < SOME; i++) fetch(record_of(t, &of, passed[i].at), of.bytes);
+  for (size_t first = 0; first < count; first += SOME) {
+    size_t here = count - first < SOME ? count - first : SOME;
+    for (size_t i = 0; i < here; i++) {
+      some[i] = passed[first + i];
+      record[i] = record_of(t, &of, some[i].at);
+      step[i] = block_of(t, some[i].at)->panels[some[i].at % BLOCK / PANEL].step;
+      if (first + SOME + i < count) fetch(record_of(t, &of, passed[first + SOME + i].at), of.bytes);
+    }
+    here = cpb_fold_pass(t->folded, level, record, step, t->of->bound, some, here);
+    memcpy(passed + kept, some, here * sizeof *some);
+    kept += here;
   }
   return kept;
+}
+
+/* What the last level leaves gets lower bounds. */
+static void find_nearest(task *t, size_t count) {
+  const cpb_fold *fold = t->folded->fold;
+  size_t last = fold->levels - 1;
+  for (size_t i = 0; i < count; i++) {
+    cpb_fold_passed *row = &t->room->passed[i];
+    const cpb_index_block *block = block_of(t, row->at);
+    const char *record = last == 0 ? NULL : cpb_block_record(t->s->index, block, last, row->at % BLOCK);
+    row->s = cpb_fold_nearest(t->folded, last, block->panels[row->at % BLOCK / PANEL].rest, record, row);
+  }
 }
 
 /* Rows that may be found, with their lower bounds. Entries of `ranked` are not longer than those of `passed`. */
@@ -327,6 +344,7 @@ static void look_at_blocks(task *t) {
   if (t->s->asked->limits == NULL && t->of->answer.rows.count < t->s->asked->k) measure_first(t);
   size_t count = pass_first(t);
   for (size_t level = 1; level < t->folded->fold->levels; level++) count = pass_level(t, level, count);
+  find_nearest(t, count);
   measure_last(t, rank_passed(t, count));
 }
 
@@ -361,22 +379,21 @@ static bool take_whole(const search *s, size_t query) {
   return true;
 }
 
-static bool fold_queries(search *s, float *numbers, float *error) {
+static void fold_queries(search *s, cpb_fold_room *room, float *numbers) {
   const cpb_index *index = s->index;
   const cpb_fold *fold = index->fold;
-  cpb_fold_room room = {0};
-  bool made = cpb_fold_room_new(&room, fold->d);
-  for (size_t i = 0; made && i < s->n; i++) {
+  float *error = numbers + fold->numbers;
+  memset(room->start, 0, CPB_PANEL_ROWS * sizeof *room->start);
+  for (size_t i = 0; i < s->n; i++) {
     cpb_query_scale *known = &s->known[i];
-    cpb_float_filter_query(&index->float_filter, s->q + i * fold->d, known, room.factors, 1);
-    memset(room.factors, 0, cpb_panel_group(fold->d) * sizeof *room.factors);
-    cpb_fold_query(fold, &index->float_filter, s->q + i * fold->d, known, &room, numbers, error);
+    const double *q = s->q + i * fold->d;
+    cpb_float_filter_query(&index->float_filter, q, known, room->factors, 1);
+    memset(room->factors, 0, cpb_panel_group(fold->d) * sizeof *room->factors);
+    cpb_fold_query(fold, &index->float_filter, q, known, room, numbers, error);
     cpb_fold_ask(fold, &index->byte_filter, numbers, error, known->grain,
                  s->codes + i * cpb_fold_asked_codes(fold), &s->folded[i]);
     if (s->is_whole != NULL) s->is_whole[i] = take_whole(s, i);
   }
-  cpb_memory_free(&room.memory);
-  return made;
 }
 
 /* ---- room ---- */
@@ -404,7 +421,7 @@ static void place_workspace(search *s, cpb_carver *c, workspace *room) {
 }
 
 /* Adds up the sizes of the arrays or, given memory, places them. */
-static void lay_out(search *s, cpb_carver *c, cpb_ranked **entries, float **numbers,
+static void lay_out(search *s, cpb_carver *c, cpb_ranked **entries, cpb_fold_room *room, float **numbers,
                     cpb_seek_answer **answers) {
   const cpb_fold *fold = s->index->fold;
   size_t tasks = s->parts * s->shares, bytes = is_of_bytes(s->index) ? s->n : 0;
@@ -419,6 +436,8 @@ static void lay_out(search *s, cpb_carver *c, cpb_ranked **entries, float **numb
   s->room = cpb_carve(c, tasks, sizeof *s->room);
   *entries = cpb_carve(c, s->asked->limits != NULL ? 0 : s->parts * s->n * s->asked->k, sizeof **entries);
   *numbers = cpb_carve(c, fold->numbers + fold->levels, sizeof **numbers);
+  room->factors = cpb_carve(c, cpb_panel_group(fold->d), sizeof *room->factors);
+  room->start = cpb_carve(c, CPB_PANEL_ROWS, sizeof *room->start);
   *answers = cpb_carve(c, s->n, sizeof **answers);
   for (size_t i = 0; i < tasks; i++) place_workspace(s, c, c->at != NULL ? &s->room[i] : NULL);
 }
@@ -471,17 +490,17 @@ cpb_status cpb_seek_folds(const cpb_scan_args *question, cpb_index_scratch *scra
   search s = {.asked = question, .index = question->index, .n = question->queries.rows};
   cpb_ranked *entries;
   float *numbers;
+  cpb_fold_room room = {0};
   cpb_carver c = {0};
   s.error = cpb_value_error(s.index->options.cols);
   share_work(&s);
-  lay_out(&s, &c, &entries, &numbers, answers);
+  lay_out(&s, &c, &entries, &room, &numbers, answers);
   c = (cpb_carver){.at = cpb_scratch_room(scratch, c.bytes)};
   if (c.at == NULL) return cpb_fail_memory(error, "%zu queries", s.n);
-  lay_out(&s, &c, &entries, &numbers, answers);
+  lay_out(&s, &c, &entries, &room, &numbers, answers);
   cpb_status status = cpb_query_take(s.index->options.metric, question->queries, s.q, s.known, error);
   if (status != CPB_OK) return status;
-  if (!fold_queries(&s, numbers, numbers + s.index->fold->numbers))
-    return cpb_fail_memory(error, "%zu queries", s.n);
+  fold_queries(&s, &room, numbers);
   begin_states(&s, entries);
   return look_at_all(&s, *answers, error);
 }

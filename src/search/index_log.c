@@ -16,9 +16,11 @@ enum { AT_ONCE = CPB_INDEX_BLOCK /* rows that share a checksum */ };
 
 static const uint64_t record_mark = 0x31474f4c58444e49; /* "INDXLOG1" */
 
-/* The head of a record. The checksum covers the numbers before it, the ids and the rows. */
+/* The head of a record. The checksum covers the numbers before it, the ids or keys, and the rows. */
 typedef struct record {
-  uint64_t mark, kind, count, has_ids, sequence, checksum;
+  uint64_t mark, kind, count;
+  uint64_t names; /* 0 none, 1 ids, 2 keys; bits from 2 on: bytes of the text of keys */
+  uint64_t sequence, checksum;
 } record;
 _Static_assert(sizeof(record) == 48, "the format has heads of 48 bytes");
 
@@ -59,17 +61,49 @@ static bool write_rows(const cpb_index_file *file, uint64_t *at, cpb_view rows, 
   return written;
 }
 
+enum { NO_NAMES = 0, IDS = 1, KEYS = 2 };
+
+static uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+static bool write_named(const cpb_index_file *file, uint64_t *at, const void *bytes, uint64_t count,
+                        uint64_t *checksum) {
+  *checksum = chain(*checksum, bytes, (size_t)count);
+  uint64_t to = *at;
+  *at += padded(count);
+  return write_at(file->fd, to, bytes, (size_t)count);
+}
+
+/* Offsets of keys begin at 0 in the file. */
+static bool write_keys(const cpb_index_file *file, uint64_t *at, const cpb_index_keys *keys,
+                       uint64_t *checksum) {
+  uint64_t first = keys->offsets[0], *offsets = malloc((keys->count + 1) * sizeof *offsets);
+  if (offsets == NULL) return false;
+  for (size_t i = 0; i <= keys->count; i++) offsets[i] = keys->offsets[i] - first;
+  bool written = write_named(file, at, offsets, (keys->count + 1) * 8, checksum) &&
+                 write_named(file, at, keys->text + first, offsets[keys->count], checksum);
+  free(offsets);
+  return written;
+}
+
+static bool write_names(const cpb_index_file *file, uint64_t *at, const cpb_index_change *change,
+                        uint64_t *checksum) {
+  if (change->keys != NULL) return write_keys(file, at, change->keys, checksum);
+  return change->ids == NULL || write_named(file, at, change->ids, change->count * 8, checksum);
+}
+
+static uint64_t names_of(const cpb_index_change *change) {
+  const cpb_index_keys *keys = change->keys;
+  if (keys != NULL) return KEYS | (keys->offsets[keys->count] - keys->offsets[0]) << 2;
+  return change->ids != NULL ? IDS : NO_NAMES;
+}
+
 /* The head is written last: until then the log ends before this record. */
 static bool write_record(cpb_index_file *file, const cpb_index_change *change) {
-  record r = {record_mark, change->kind, change->count, change->ids != NULL, file->sequence + 1, 0};
+  record r = {record_mark, change->kind, change->count, names_of(change), file->sequence + 1, 0};
   uint64_t at = file->end + sizeof r, checksum = head_checksum(&r);
-  if (change->ids != NULL) {
-    checksum = chain(checksum, change->ids, change->count * 8);
-    if (!write_at(file->fd, at, change->ids, change->count * 8)) return false;
-    at += change->count * 8;
-  }
+  if (!write_names(file, &at, change, &checksum)) return false;
   if (change->kind != CPB_CHANGE_REMOVE && !write_rows(file, &at, change->rows, &checksum)) return false;
-  at = (at + 7) / 8 * 8;
+  at = padded(at);
   r.checksum = checksum;
   if (!cpb_sys_resize(file->fd, at) || !write_at(file->fd, file->end, &r, sizeof r)) return false;
   file->end = at;
@@ -87,21 +121,45 @@ cpb_status cpb_log_append(cpb_index *index, const cpb_index_change *change, cpb_
 
 /* ---- reading ---- */
 
-static uint64_t bytes_per_row(const record *r, uint64_t row_bytes) {
-  return (r->has_ids != 0 ? 8 : 0) + (r->kind != CPB_CHANGE_REMOVE ? row_bytes : 0);
+static uint64_t text_of(const record *r) { return r->names >> 2; }
+
+static uint64_t names_bytes(const record *r) {
+  switch (r->names & 3) {
+  case IDS: return r->count * 8;
+  case KEYS: return (r->count + 1) * 8 + padded(text_of(r));
+  default: return 0;
+  }
+}
+
+static uint64_t rows_bytes(const record *r, size_t row_bytes) {
+  return r->kind != CPB_CHANGE_REMOVE ? r->count * row_bytes : 0;
+}
+
+/* Rows of an index with keys are added with keys, and replaced by keys or ids. */
+static bool has_its_names(const record *r, bool keyed) {
+  bool adds = r->kind == CPB_CHANGE_ADD || r->kind == CPB_CHANGE_PUT;
+  if (keyed && adds) return (r->names & 3) == KEYS;
+  return r->names == IDS || (r->names == NO_NAMES && r->kind == CPB_CHANGE_ADD);
 }
 
 static bool is_record(const cpb_index *index, const cpb_index_file *file, const record *r, uint64_t size) {
-  if (r->mark != record_mark || r->sequence != file->sequence + 1 || r->has_ids > 1) return false;
-  if (r->kind < CPB_CHANGE_ADD || r->kind > CPB_CHANGE_REPLACE) return false;
-  if (r->kind != CPB_CHANGE_ADD && r->has_ids == 0) return false;
-  return r->count > 0 && r->count <= (size - file->end - sizeof *r) / bytes_per_row(r, index->row_bytes);
+  if (r->mark != record_mark || r->sequence != file->sequence + 1) return false;
+  if (r->kind < CPB_CHANGE_ADD || r->kind > CPB_CHANGE_PUT) return false;
+  if (!has_its_names(r, index->options.keys)) return false;
+  uint64_t left = size - file->end - sizeof *r, least = r->kind == CPB_CHANGE_REMOVE ? 8 : index->row_bytes;
+  if (r->count == 0 || r->count > left / least || text_of(r) > left) return false;
+  if ((r->names & 3) == KEYS && r->count > left / 8) return false;
+  return names_bytes(r) <= left && rows_bytes(r, index->row_bytes) <= left - names_bytes(r);
 }
 
 static bool is_whole(const record *r, const char *payload, size_t row_bytes) {
   uint64_t checksum = head_checksum(r);
-  if (r->has_ids != 0) checksum = chain(checksum, payload, r->count * 8);
-  const char *rows = payload + (r->has_ids != 0 ? r->count * 8 : 0);
+  if ((r->names & 3) == IDS) checksum = chain(checksum, payload, r->count * 8);
+  if ((r->names & 3) == KEYS) {
+    checksum = chain(checksum, payload, (r->count + 1) * 8);
+    checksum = chain(checksum, payload + (r->count + 1) * 8, text_of(r));
+  }
+  const char *rows = payload + names_bytes(r);
   for (uint64_t first = 0; r->kind != CPB_CHANGE_REMOVE && first < r->count; first += AT_ONCE) {
     uint64_t here = r->count - first < AT_ONCE ? r->count - first : AT_ONCE;
     checksum = chain(checksum, rows + first * row_bytes, here * row_bytes);
@@ -109,15 +167,26 @@ static bool is_whole(const record *r, const char *payload, size_t row_bytes) {
   return checksum == r->checksum;
 }
 
+/* Within their text, from 0 on. */
+static bool keys_fit(const record *r, const cpb_index_keys *keys) {
+  for (size_t i = 0; i < keys->count; i++)
+    if (keys->offsets[i] > keys->offsets[i + 1]) return false;
+  return keys->offsets[keys->count] <= text_of(r);
+}
+
 /* Every record was applied once before it was written: one that cannot be applied shows damage. */
 static cpb_status apply(cpb_index *index, const cpb_index_file *file, const record *r, const char *payload,
                         cpb_error *error) {
+  const uint64_t *numbers = (const uint64_t *)(const void *)payload;
+  const cpb_index_keys keys = {payload + (r->count + 1) * 8, numbers, r->count};
   cpb_index_change change = {.kind = (cpb_change_kind)r->kind, .count = r->count};
-  if (r->has_ids != 0) change.ids = (const uint64_t *)(const void *)payload;
+  cpb_status status = CPB_OK;
+  if ((r->names & 3) == KEYS) change.keys = &keys;
+  if ((r->names & 3) == IDS) change.ids = numbers;
+  if (change.keys != NULL && !keys_fit(r, &keys)) status = CPB_EINVAL;
   if (r->kind != CPB_CHANGE_REMOVE)
-    change.rows = cpb_rows(payload + (r->has_ids != 0 ? r->count * 8 : 0), index->options.dtype, r->count,
-                           index->options.cols);
-  cpb_status status = cpb_index_apply(index, &change, NULL, error);
+    change.rows = cpb_rows(payload + names_bytes(r), index->options.dtype, r->count, index->options.cols);
+  if (status == CPB_OK) status = cpb_index_apply(index, &change, NULL, error);
   if (status != CPB_EINVAL && status != CPB_EROW) return status;
   return cpb_file_fail(error, CPB_WHY_CHECKSUM, file->path,
                        "the log up to byte %llu does not agree with the rows and ids: the file is damaged",
@@ -136,7 +205,7 @@ static cpb_status next_record(const cpb_index *index, cpb_index_file *file, uint
   if (size < file->end || size - file->end < sizeof *r) return CPB_OK;
   if (!cpb_read_at(file->fd, file->end, r, sizeof *r)) return end_or_error(file, error);
   if (!is_record(index, file, r, size)) return CPB_OK;
-  uint64_t bytes = r->count * bytes_per_row(r, index->row_bytes);
+  uint64_t bytes = names_bytes(r) + rows_bytes(r, index->row_bytes);
   char *read = malloc(bytes + 1);
   if (read == NULL) return cpb_fail_memory(error, "a change of %llu rows", (unsigned long long)r->count);
   bool there = cpb_read_at(file->fd, file->end + sizeof *r, read, bytes);
@@ -161,6 +230,11 @@ cpb_status cpb_log_replay(cpb_index *index, cpb_index_file *file, uint64_t size,
     if (status == CPB_OK) status = next_record(index, file, size, &r, &payload, error);
   }
   return status;
+}
+
+bool cpb_log_may_go_on(const cpb_index_file *file) {
+  uint64_t mark = 0;
+  return cpb_read_at(file->fd, file->end, &mark, sizeof mark) && mark == record_mark;
 }
 
 static bool is_blank(const cpb_index_file *file, uint64_t rest) {

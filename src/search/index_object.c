@@ -13,7 +13,6 @@
 #include "search/index_object.h"
 #include "search/index_codes.h"
 #include "search/index_scratch.h"
-#include "search/index_seek.h"
 #include "base/blocks.h"
 #include "base/system_thread.h"
 #include "base/tell.h"
@@ -21,10 +20,12 @@
 enum {
   BLOCK = CPB_INDEX_BLOCK,
   PANEL = CPB_INDEX_PANEL,
-  FEW_COLUMNS = 32, /* codes of shorter rows do not separate them */
-  SAMPLE = 1024,    /* rows from which centres and folds are chosen */
-  SETTLED = 4096,   /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
-  GROWTH = 4        /* .. when the number of rows has grown by this factor */
+  FEW_COLUMNS = 32,   /* codes of shorter rows do not separate them */
+  SAMPLE = 1024,      /* rows from which centres and folds are chosen */
+  SETTLED = 4096,     /* chosen from at least this many rows it is final; otherwise it is chosen again .. */
+  GROWTH = 4,         /* .. when the number of rows has grown by this factor */
+  FEW_REMOVED = 1024, /* rows, which are not worth a compaction */
+  PAUSE = 1000        /* changes */
 };
 
 static const cpb_index_options defaults = {.size = sizeof(cpb_index_options)};
@@ -75,10 +76,12 @@ static bool make_shared(cpb_index *index) {
   if (shared == NULL) return false;
   bool writer_gate = cpb_mutex_init(&shared->writer_gate);
   bool scratch = writer_gate && cpb_mutex_init(&shared->scratch_lock);
-  if (scratch && cpb_shared_lock_init(&shared->lock)) {
+  bool changes = scratch && cpb_mutex_init(&shared->change_lock);
+  if (changes && cpb_shared_lock_init(&shared->lock)) {
     index->shared = shared;
     return true;
   }
+  if (changes) cpb_mutex_free(&shared->change_lock);
   if (scratch) cpb_mutex_free(&shared->scratch_lock);
   if (writer_gate) cpb_mutex_free(&shared->writer_gate);
   free(shared);
@@ -89,6 +92,7 @@ static void free_shared(cpb_index *index) {
   if (index->shared == NULL) return;
   cpb_scratch_free_all(index);
   cpb_shared_lock_free(&index->shared->lock);
+  cpb_mutex_free(&index->shared->change_lock);
   cpb_mutex_free(&index->shared->scratch_lock);
   cpb_mutex_free(&index->shared->writer_gate);
   free(index->shared);
@@ -309,12 +313,14 @@ static cpb_status check_once(const uint64_t *ids, size_t count, cpb_error *error
   return status;
 }
 
-static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, bool present,
+/* Ids of an ADD are not in the index, those of a PUT may be. */
+static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t count, cpb_change_kind kind,
                             cpb_error *error) {
+  bool present = kind != CPB_CHANGE_ADD;
   cpb_status status = check_once(ids, count, error);
   for (size_t i = 0; status == CPB_OK && i < count; i++) {
     bool found = cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT;
-    if (found != present)
+    if (kind != CPB_CHANGE_PUT && found != present)
       status =
           cpb_fail(error, present ? CPB_WHY_NO_SUCH_ROW : CPB_WHY_ROW_TWICE, "ids", "id %llu is %s the index",
                    (unsigned long long)ids[i], present ? "not in" : "already in");
@@ -325,7 +331,7 @@ static cpb_status check_ids(const cpb_index *index, const uint64_t *ids, size_t 
   return status;
 }
 
-static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
+static void number_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   if (ids == NULL && index->ids.ids == NULL) { /* row numbers are not stored */
     index->ids.slots += count;
     index->next_id += count;
@@ -338,6 +344,38 @@ static void name_rows(cpb_index *index, const uint64_t *ids, size_t count) {
   }
 }
 
+static const char *given_key(const cpb_index_keys *keys, size_t i, size_t *bytes) {
+  *bytes = (size_t)(keys->offsets[i + 1] - keys->offsets[i]);
+  return keys->text + keys->offsets[i];
+}
+
+/* The key of row i of a change: a new one, or that of the row it replaces. */
+static const char *key_of_change(const cpb_index *index, const cpb_index_change *change, size_t i,
+                                 size_t *bytes) {
+  if (change->keys != NULL) return given_key(change->keys, i, bytes);
+  size_t slot = cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits);
+  return cpb_key_map_key(&index->keys, slot, bytes);
+}
+
+/* Room for the keys that a change adds. */
+static bool reserve_keys(cpb_index *index, const cpb_index_change *change) {
+  uint64_t all = 0;
+  size_t bytes;
+  for (size_t i = 0; index->options.keys && i < change->count; i++)
+    (void)key_of_change(index, change, i, &bytes), all += bytes;
+  return !index->options.keys || cpb_key_map_reserve(&index->keys, change->count, all);
+}
+
+/* Keys before numbers, which would be found instead of those of the rows that are replaced. */
+static void name_rows(cpb_index *index, const cpb_index_change *change) {
+  size_t bytes;
+  for (size_t i = 0; index->options.keys && i < change->count; i++) {
+    const char *key = key_of_change(index, change, i, &bytes);
+    cpb_key_map_add(&index->keys, key, bytes);
+  }
+  number_rows(index, change->ids, change->count);
+}
+
 /* Removes what was appended after `slots`. Codes of the rows before cannot fail: they have had some. */
 static void take_back(cpb_index *index, size_t slots, size_t prepared) {
   cpb_blocks_drop(index, slots);
@@ -347,8 +385,10 @@ static void take_back(cpb_index *index, size_t slots, size_t prepared) {
                     NULL, NULL);
 }
 
-static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+static cpb_status add_rows(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
                            cpb_error *error) {
+  const cpb_view rows = change->rows;
+  const uint64_t *ids = change->ids;
   size_t before = index->slots, prepared = index->prepared;
   cpb_status status = CPB_OK;
   if (rows.rows == 0) return CPB_OK;
@@ -356,7 +396,8 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
     return cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "no ids are left after %llu: pass ids",
                     (unsigned long long)index->next_id - 1);
   if (!cpb_blocks_reserve(index, before + rows.rows) ||
-      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits))
+      !cpb_id_map_reserve(&index->ids, ids, index->next_id, rows.rows, index->removed_bits) ||
+      !reserve_keys(index, change))
     return cpb_fail_memory(error, "%zu rows", rows.rows);
   const added now = {before, rows};
   status = choose_centre(index, &now, error);
@@ -365,7 +406,7 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
   if (status == CPB_OK)
     status = code_from(index, &now, index->prepared != prepared ? 0 : before / PANEL * PANEL, exec, error);
   if (status == CPB_OK) {
-    name_rows(index, ids, rows.rows);
+    name_rows(index, change);
     return CPB_OK;
   }
   take_back(index, before, prepared);
@@ -374,6 +415,7 @@ static cpb_status add_rows(cpb_index *index, cpb_view rows, const uint64_t *ids,
 
 static void undo_add(cpb_index *index, size_t slots, size_t prepared, uint64_t next_id) {
   cpb_id_map_shrink(&index->ids, slots);
+  cpb_key_map_shrink(&index->keys, slots);
   index->next_id = next_id;
   take_back(index, slots, prepared);
 }
@@ -391,7 +433,7 @@ static cpb_status add_logged(cpb_index *index, const cpb_index_change *change, c
                              cpb_error *error) {
   size_t slots = index->slots, prepared = index->prepared;
   uint64_t next_id = index->next_id;
-  cpb_status status = add_rows(index, change->rows, change->ids, exec, error);
+  cpb_status status = add_rows(index, change, exec, error);
   if (status != CPB_OK) return status;
   status = log_change(index, change, error);
   if (status != CPB_OK) undo_add(index, slots, prepared, next_id);
@@ -410,114 +452,75 @@ static cpb_status remove_logged(cpb_index *index, const cpb_index_change *change
   return status;
 }
 
-/* The new rows are added before the old ones are removed, so that a failure leaves the old ones. */
-static cpb_status replace_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
-                                 cpb_error *error) {
+/* Of a REPLACE or PUT: the new rows are added before the old ones, if there are, are removed, so that a failure leaves the
+ * old ones. */
+static cpb_status put_logged(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
   size_t *old = malloc((change->count + 1) * sizeof *old);
   if (old == NULL) return cpb_fail_memory(error, "%zu rows", change->count);
   for (size_t i = 0; i < change->count; i++)
     old[i] = cpb_id_map_find(&index->ids, change->ids[i], index->removed_bits);
   cpb_status status = add_logged(index, change, exec, error);
-  for (size_t i = 0; status == CPB_OK && i < change->count; i++) mark_removed(index, old[i]);
+  for (size_t i = 0; status == CPB_OK && i < change->count; i++)
+    if (old[i] != CPB_NO_SLOT) mark_removed(index, old[i]);
   free(old);
   return status;
 }
 
-cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
-                           cpb_error *error) {
-  cpb_status status = CPB_OK;
-  if (change->ids != NULL)
-    status = check_ids(index, change->ids, change->count, change->kind != CPB_CHANGE_ADD, error);
-  if (status != CPB_OK || change->count == 0) return status;
+static cpb_status apply_checked(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                                cpb_error *error) {
   switch (change->kind) {
   case CPB_CHANGE_ADD: return add_logged(index, change, exec, error);
   case CPB_CHANGE_REMOVE: return remove_logged(index, change, error);
-  default: return replace_logged(index, change, exec, error);
+  default: return put_logged(index, change, exec, error);
   }
 }
 
-static cpb_status change(cpb_index *index, const cpb_index_change *asked, const cpb_exec *exec,
-                         cpb_error *error) {
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_status status = CPB_OK;
-  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
-  if (status == CPB_OK && asked->ids == NULL && asked->kind != CPB_CHANGE_ADD && asked->count > 0)
-    status = cpb_fail_missing(error, "ids");
-  if (status != CPB_OK) return status;
-  cpb_index_lock_alone(index);
-  status = check_writable(index, error);
-  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
-  cpb_index_unlock(index);
-  return status;
-}
-
-cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                         cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows}, exec, error);
-}
-
-cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, cpb_error *error) {
-  return change(index, &(cpb_index_change){.kind = CPB_CHANGE_REMOVE, .count = count, .ids = ids}, NULL,
-                error);
-}
-
-cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
-                             cpb_error *error) {
-  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows}, exec, error);
-}
-
-static cpb_status copy_row(const cpb_index *index, size_t slot, char *to, cpb_error *error) {
-  cpb_row_buffer buffer;
-  const char *row = cpb_slot_read(index, slot, &buffer);
-  if (row == NULL) return cpb_seek_fail_read(error);
-  memcpy(to, row, index->row_bytes);
+/* ids: as many as keys. Keys in the index have an id, the others get the next ones. */
+static cpb_status ids_of_keys(const cpb_index *index, const cpb_index_change *change, uint64_t *ids,
+                              cpb_error *error) {
+  uint64_t next = index->next_id;
+  for (size_t i = 0; i < change->count; i++) {
+    size_t bytes;
+    const char *key = given_key(change->keys, i, &bytes);
+    size_t slot = cpb_key_map_find(&index->keys, key, bytes, index->removed_bits);
+    if (slot != CPB_NO_SLOT && change->kind == CPB_CHANGE_ADD)
+      return cpb_fail(error, CPB_WHY_ROW_TWICE, "keys", "key \"%.*s\" of row %zu is already in the index",
+                      bytes < 200 ? (int)bytes : 200, key, i);
+    ids[i] = slot != CPB_NO_SLOT ? cpb_id_map_id(&index->ids, slot) : next++;
+  }
   return CPB_OK;
 }
 
-cpb_status cpb_index_rows(const cpb_index *index, const uint64_t *ids, size_t count, void *rows,
-                          cpb_error *error) {
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  if ((ids == NULL || rows == NULL) && count > 0)
-    return cpb_fail_missing(error, ids == NULL ? "ids" : "rows");
-  cpb_index_lock_shared(index);
-  cpb_status status = cpb_index_check_open(index, error);
-  for (size_t i = 0; status == CPB_OK && i < count; i++) {
-    size_t slot = cpb_id_map_find(&index->ids, ids[i], index->removed_bits);
-    if (slot == CPB_NO_SLOT)
-      status = cpb_fail(error, CPB_WHY_NO_SUCH_ROW, "ids", "id %llu is not in the index",
-                        (unsigned long long)ids[i]);
-    else
-      status = copy_row(index, slot, (char *)rows + i * index->row_bytes, error);
-  }
-  cpb_index_unlock(index);
+static cpb_status apply_keys(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                             cpb_error *error) {
+  cpb_index_change with_ids = *change;
+  uint64_t *ids = malloc((change->count + 1) * sizeof *ids);
+  if (ids == NULL) return cpb_fail_memory(error, "%zu ids", change->count);
+  with_ids.ids = ids;
+  cpb_status status = cpb_keys_check(change->keys, error);
+  if (status == CPB_OK) status = ids_of_keys(index, change, ids, error);
+  if (status == CPB_OK) status = apply_checked(index, &with_ids, exec, error);
+  free(ids);
   return status;
 }
 
-void cpb_index_describe(const cpb_index *index, cpb_index_report *report) {
-  if (index == NULL) {
-    cpb_sized_give(report, NULL, sizeof *report);
-    return;
-  }
-  cpb_index_lock_shared(index);
-  cpb_index_report ours = {.size = sizeof ours,
-                           .cols = index->options.cols,
-                           .dtype = index->options.dtype,
-                           .metric = index->options.metric,
-                           .rows = index->slots - index->removed,
-                           .removed = index->removed,
-                           .next_id = index->next_id,
-                           .code_bytes = index->block_count *
-                                         (cpb_block_code_bytes(index) + cpb_block_record_bytes(index)),
-                           .bytes = index->bytes,
-                           .queries = atomic_load(&index->shared->queries),
-                           .measured = atomic_load(&index->shared->measured),
-                           .by_floats = atomic_load(&index->shared->by_floats),
-                           .columns = index->options.columns,
-                           .dropped = index->dropped,
-                           .levels = {0}};
-  for (size_t i = 0; index->fold != NULL && i < CPB_INDEX_LEVELS; i++) ours.levels[i] = index->fold->end[i];
-  cpb_index_unlock(index);
-  cpb_sized_give(report, &ours, sizeof ours);
+static cpb_status check_names(const cpb_index *index, const cpb_index_change *change, cpb_error *error) {
+  bool wants_keys = change->kind == CPB_CHANGE_ADD || change->kind == CPB_CHANGE_PUT;
+  if (change->keys != NULL && !index->options.keys)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "keys", "the index has ids and no text keys");
+  if (change->keys == NULL && index->options.keys && wants_keys)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "ids", "the rows of the index have text keys: pass keys");
+  return CPB_OK;
+}
+
+cpb_status cpb_index_apply(cpb_index *index, const cpb_index_change *change, const cpb_exec *exec,
+                           cpb_error *error) {
+  cpb_status status = check_names(index, change, error);
+  if (status != CPB_OK || change->count == 0) return status;
+  if (change->keys != NULL) return apply_keys(index, change, exec, error);
+  if (change->ids != NULL) status = check_ids(index, change->ids, change->count, change->kind, error);
+  return status == CPB_OK ? apply_checked(index, change, exec, error) : status;
 }
 
 /* ---- compaction ---- */
@@ -536,6 +539,15 @@ bool cpb_index_choose_for(const cpb_index *from, cpb_index *to) {
   return made;
 }
 
+static bool copy_key(const cpb_index *from, cpb_index *to, size_t slot) {
+  size_t bytes;
+  if (!from->options.keys) return true;
+  const char *key = cpb_key_map_key(&from->keys, slot, &bytes);
+  if (!cpb_key_map_reserve(&to->keys, 1, bytes)) return false;
+  cpb_key_map_add(&to->keys, key, bytes);
+  return true;
+}
+
 static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec *exec, cpb_error *error) {
   size_t live = from->slots - from->removed, count = 0;
   cpb_row_buffer buffer;
@@ -550,7 +562,8 @@ static cpb_status copy_live(const cpb_index *from, cpb_index *to, const cpb_exec
     memcpy(to->blocks[count / BLOCK].rows + count % BLOCK * to->row_bytes, cpb_slot_row(from, slot, &buffer),
            from->row_bytes);
     count++;
-    name_rows(to, &id, 1);
+    number_rows(to, &id, 1);
+    if (!copy_key(from, to, slot)) return cpb_fail_memory(error, "%zu keys", live);
   }
   return code_from(to, &(added){.first = live}, 0, exec, error);
 }
@@ -564,6 +577,7 @@ static void exchange(cpb_index *index, cpb_index *other) {
   memcpy(own, fresh, sizeof kept);
   memcpy(fresh, kept, sizeof kept);
   index->next_id = next_id;
+  index->shared->generation++;
   if (index->fold == NULL) index->byte_filter.float_filter = &index->float_filter;
   if (other->fold == NULL) other->byte_filter.float_filter = &other->float_filter;
   cpb_coder_free(index->coder); /* it refers to the other's float filter */
@@ -576,17 +590,202 @@ static cpb_status compacted(cpb_index *index, cpb_index **fresh, const cpb_exec 
   return status == CPB_OK ? copy_live(index, *fresh, exec, error) : status;
 }
 
-cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+/* With change_lock held: searches go on until the rows are exchanged. */
+static cpb_status compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
   cpb_index *fresh = NULL;
-  if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_index_lock_alone(index);
+  cpb_index_lock_shared(index);
   cpb_status status = check_writable(index, error);
   if (status == CPB_OK) status = compacted(index, &fresh, exec, error);
-  if (status == CPB_OK) exchange(index, fresh);
   cpb_index_unlock(index);
+  if (status == CPB_OK) {
+    cpb_index_lock_alone(index);
+    exchange(index, fresh);
+    cpb_index_unlock(index);
+  }
   cpb_index_free(fresh);
   return status;
 }
+
+cpb_status cpb_index_compact(cpb_index *index, const cpb_exec *exec, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_mutex_lock(&index->shared->change_lock);
+  cpb_status status = compact(index, exec, error);
+  cpb_mutex_unlock(&index->shared->change_lock);
+  return status;
+}
+
+/* A quarter of the rows is removed, or a quarter of the file is log. Rows of the caller are never copied unasked. */
+static bool is_fragmented(const cpb_index *index) {
+  if (index->closed || index->options.borrow) return false;
+  if (index->removed >= FEW_REMOVED && index->removed >= index->slots / 4) return true;
+  return index->file != NULL && index->file_calls->is_fragmented(index);
+}
+
+/* ---- changes ---- */
+
+static cpb_status begin_change(cpb_index *index, cpb_error *error) {
+  cpb_mutex_lock(&index->shared->change_lock);
+  cpb_index_lock_alone(index);
+  return check_writable(index, error);
+}
+
+/* Compacts if that is due. The change is made already: if there is no room now, later changes try again. */
+static void end_change(cpb_index *index, const cpb_exec *exec) {
+  cpb_exec quiet;
+  cpb_exec_init(&quiet, sizeof quiet);
+  if (exec != NULL) quiet.run = exec->run, quiet.pool = exec->pool, quiet.threads = exec->threads;
+  bool due = is_fragmented(index) && (index->file == NULL || check_writable(index, NULL) == CPB_OK);
+  cpb_index_unlock(index);
+  if (due && index->shared->pause > 0)
+    index->shared->pause--;
+  else if (due && compact(index, &quiet, NULL) != CPB_OK)
+    index->shared->pause = PAUSE;
+  cpb_mutex_unlock(&index->shared->change_lock);
+}
+
+/* first: NULL, or receives the next id before the change. */
+static cpb_status change(cpb_index *index, const cpb_index_change *asked, uint64_t *first,
+                         const cpb_exec *exec, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_status status = CPB_OK;
+  if (asked->kind != CPB_CHANGE_REMOVE) status = check_rows(index, asked->rows, error);
+  if (status == CPB_OK && asked->keys != NULL && asked->keys->count != asked->count)
+    status = cpb_fail_rows(error, "keys", asked->keys->count, asked->count);
+  if (status == CPB_OK && asked->ids == NULL && asked->keys == NULL && asked->kind != CPB_CHANGE_ADD &&
+      asked->count > 0)
+    status = cpb_fail_missing(error, "ids");
+  if (status != CPB_OK) return status;
+  status = begin_change(index, error);
+  if (first != NULL) *first = index->next_id;
+  if (status == CPB_OK) status = cpb_index_apply(index, asked, exec, error);
+  end_change(index, exec);
+  return status;
+}
+
+cpb_status cpb_index_add(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, ids, rows, NULL}, NULL, exec, error);
+}
+
+cpb_status cpb_index_append(cpb_index *index, cpb_view rows, uint64_t *first, const cpb_exec *exec,
+                            cpb_error *error) {
+  if (first == NULL) return cpb_fail_missing(error, "first");
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows, NULL}, first, exec, error);
+}
+
+cpb_status cpb_index_replace(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                             cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_REPLACE, rows.rows, ids, rows, NULL}, NULL, exec,
+                error);
+}
+
+cpb_status cpb_index_put(cpb_index *index, cpb_view rows, const uint64_t *ids, const cpb_exec *exec,
+                         cpb_error *error) {
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, ids, rows, NULL}, NULL, exec, error);
+}
+
+cpb_status cpb_index_add_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                              const cpb_exec *exec, cpb_error *error) {
+  if (keys == NULL) return cpb_fail_missing(error, "keys");
+  return change(index, &(cpb_index_change){CPB_CHANGE_ADD, rows.rows, NULL, rows, keys}, NULL, exec, error);
+}
+
+cpb_status cpb_index_put_keys(cpb_index *index, cpb_view rows, const cpb_index_keys *keys,
+                              const cpb_exec *exec, cpb_error *error) {
+  if (keys == NULL) return cpb_fail_missing(error, "keys");
+  return change(index, &(cpb_index_change){CPB_CHANGE_PUT, rows.rows, NULL, rows, keys}, NULL, exec, error);
+}
+
+/* Those of the ids that are in the index, in *kept. */
+static cpb_status keep_present(const cpb_index *index, const uint64_t *ids, size_t count, uint64_t **kept,
+                               size_t *found, cpb_error *error) {
+  *found = 0;
+  *kept = malloc((count + 1) * sizeof **kept);
+  if (*kept == NULL) return cpb_fail_memory(error, "%zu ids", count);
+  for (size_t i = 0; i < count; i++)
+    if (cpb_id_map_find(&index->ids, ids[i], index->removed_bits) != CPB_NO_SLOT)
+      (*kept)[(*found)++] = ids[i];
+  return CPB_OK;
+}
+
+static cpb_status remove_present(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                                 cpb_error *error) {
+  uint64_t *kept = NULL;
+  size_t found = count;
+  cpb_status status = check_once(ids, count, error);
+  if (status == CPB_OK && removed != NULL) status = keep_present(index, ids, count, &kept, &found, error);
+  cpb_index_change change = {.kind = CPB_CHANGE_REMOVE, .count = found, .ids = kept != NULL ? kept : ids};
+  if (status == CPB_OK) status = cpb_index_apply(index, &change, NULL, error);
+  if (status == CPB_OK && removed != NULL) *removed = found;
+  free(kept);
+  return status;
+}
+
+cpb_status cpb_index_remove(cpb_index *index, const uint64_t *ids, size_t count, uint64_t *removed,
+                            cpb_error *error) {
+  if (index == NULL || (ids == NULL && count > 0))
+    return cpb_fail_missing(error, index == NULL ? "index" : "ids");
+  cpb_status status = begin_change(index, error);
+  if (status == CPB_OK) status = remove_present(index, ids, count, removed, error);
+  end_change(index, NULL);
+  return status;
+}
+
+/* ---- following a file ---- */
+
+/* With change_lock held and the index locked. */
+static cpb_status refresh_locked(cpb_index *index, bool *changed, cpb_error *error) {
+  cpb_index *fresh = NULL;
+  *changed = false;
+  if (index->file == NULL || !index->file_calls->has_news(index->file))
+    return cpb_index_check_open(index, error);
+  cpb_status status = index->file_calls->refresh(index, &fresh, error);
+  if (status == CPB_OK && fresh != NULL) {
+    uint64_t next_id = fresh->next_id;
+    exchange(index, fresh);
+    index->next_id = next_id;
+  }
+  cpb_index_free(fresh);
+  *changed = status == CPB_OK;
+  return status;
+}
+
+cpb_status cpb_index_refresh(cpb_index *index, bool *changed, cpb_error *error) {
+  bool unused;
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_mutex_lock(&index->shared->change_lock);
+  cpb_index_lock_alone(index);
+  cpb_status status = refresh_locked(index, changed != NULL ? changed : &unused, error);
+  cpb_index_unlock(index);
+  cpb_mutex_unlock(&index->shared->change_lock);
+  return status;
+}
+
+cpb_status cpb_index_follow(cpb_index *index, bool follow, cpb_error *error) {
+  if (index == NULL) return cpb_fail_missing(error, "index");
+  cpb_index_lock_shared(index);
+  cpb_status status = cpb_index_check_open(index, error);
+  if (status == CPB_OK && follow &&
+      (index->file == NULL || index->file_calls->check_writable(index, NULL) == CPB_OK))
+    status = cpb_fail(error, CPB_WHY_CALL_ORDER, "index",
+                      "only an index that was opened read-only from a file can follow it");
+  if (status == CPB_OK) atomic_store(&index->shared->follows, follow);
+  cpb_index_unlock(index);
+  return status;
+}
+
+cpb_status cpb_index_lock_current(const cpb_index *index, cpb_error *error) {
+  cpb_index_lock_shared(index);
+  bool stale = atomic_load_explicit(&index->shared->follows, memory_order_relaxed) && !index->closed &&
+               index->file_calls->has_news(index->file);
+  if (!stale) return cpb_index_check_open(index, error);
+  cpb_index_unlock(index);
+  cpb_status status = cpb_index_refresh((cpb_index *)(uintptr_t)index, NULL, error);
+  cpb_index_lock_shared(index);
+  return status == CPB_OK ? cpb_index_check_open(index, error) : status;
+}
+
+/* ---- the end ---- */
 
 /* The rows and the file go to an empty index, which is freed. */
 cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
@@ -594,10 +793,12 @@ cpb_status cpb_index_close(cpb_index *index, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
   cpb_status status = cpb_index_new(&index->options, &empty, error);
   if (status != CPB_OK) return status;
+  cpb_mutex_lock(&index->shared->change_lock);
   cpb_index_lock_alone(index);
   exchange(index, empty);
   index->closed = true;
   cpb_index_unlock(index);
+  cpb_mutex_unlock(&index->shared->change_lock);
   cpb_index_free(empty);
   return CPB_OK;
 }

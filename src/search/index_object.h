@@ -4,9 +4,10 @@
 
 #include <stdatomic.h>
 
-#include "capball/advanced/index.h"
 #include "base/system_thread.h"
+#include "capball/index.h"
 #include "search/index_ids.h"
+#include "search/index_keys.h"
 #include "search/byte_filter.h"
 #include "search/t15_fold.h"
 
@@ -45,10 +46,14 @@ typedef struct cpb_index_scratch {
 typedef struct cpb_index_shared {
   cpb_mutex
       writer_gate; /* held while waiting for the lock, so that a writer waits for running searches only */
-  cpb_shared_lock lock; /* searches share it */
+  cpb_shared_lock lock;  /* searches share it */
+  cpb_mutex change_lock; /* held by a change, and by all of a compaction, which mostly shares the lock */
   cpb_mutex scratch_lock;
   cpb_index_scratch *scratch;
   _Atomic uint64_t queries, measured, by_floats;
+  atomic_bool follows; /* searches see what the writer of the file has committed */
+  size_t pause;        /* changes until compaction is tried again, after a failure */
+  uint64_t generation; /* how often rows got other slots; changes under the lock */
 } cpb_index_shared;
 
 /* The operations of the file of an index: the object calls its file only through these. */
@@ -59,6 +64,14 @@ typedef struct cpb_index_file_calls {
   cpb_status (*check_writable)(const cpb_index *index, cpb_error *error);
   /* Replaces the file by a new one, and opens that as *fresh, which is to replace the index. */
   cpb_status (*rewrite)(cpb_index *index, cpb_index **fresh, const cpb_exec *exec, cpb_error *error);
+  /* Whether what was removed or logged is a quarter of the file. */
+  bool (*is_fragmented)(const cpb_index *index);
+  /* Whether there is something that the index does not have: a longer log, or another file of this name. */
+  bool (*has_news)(const struct cpb_index_file *file);
+  /* Takes over the news, with the index locked: from the log, or as *fresh, which is to replace the index. */
+  cpb_status (*refresh)(cpb_index *index, cpb_index **fresh, cpb_error *error);
+  /* The members of a report that are about the file. */
+  void (*describe)(const struct cpb_index_file *file, cpb_index_report *report);
   /* Copies mapped bytes by reading the file; false if that fails. */
   bool (*read)(const struct cpb_index_file *file, const void *mapped, void *bytes, size_t count);
   /* Closes and unlocks. */
@@ -87,6 +100,7 @@ struct cpb_index {
   uint64_t *removed_bits; /* a bit for each slot of the blocks allocated for */
   uint64_t next_id;
   cpb_id_map ids;
+  cpb_key_map keys;        /* if options.keys */
   struct cpb_coder *coder; /* cached for the next call that adds rows */
 
   bool closed;
@@ -99,6 +113,9 @@ struct cpb_index {
 cpb_status cpb_index_check_open(const cpb_index *index, cpb_error *error);
 
 void cpb_index_lock_shared(const cpb_index *index);
+/* The same for a search or a read: EINVAL if the index is closed, and an index that follows its file is brought up to date
+ * first. The lock is held after a failure, too. */
+cpb_status cpb_index_lock_current(const cpb_index *index, cpb_error *error);
 void cpb_index_lock_alone(const cpb_index *index);
 void cpb_index_unlock(const cpb_index *index);
 
@@ -109,6 +126,9 @@ static inline bool cpb_index_is_removed(const cpb_index *index, size_t slot) {
 static inline cpb_view cpb_block_rows(const cpb_index *index, const cpb_index_block *block) {
   return cpb_rows(block->rows, index->options.dtype, block->count, index->options.cols);
 }
+
+/* The key of an id of an index that has keys, with the index locked; empty for an id that is not in it. */
+const char *cpb_index_key_of(const cpb_index *index, uint64_t id, size_t *bytes);
 
 /* The levels that were asked for; none: they are chosen, or there is no fold. */
 static inline cpb_fold_levels cpb_index_levels(const cpb_index *index) {
@@ -123,13 +143,15 @@ typedef enum cpb_change_kind {
   CPB_CHANGE_ADD = 1,
   CPB_CHANGE_REMOVE = 2,
   CPB_CHANGE_REPLACE = 3,
+  CPB_CHANGE_PUT = 4, /* adds or replaces */
 } cpb_change_kind;
 
 typedef struct cpb_index_change {
   cpb_change_kind kind;
   size_t count;
-  const uint64_t *ids; /* NULL: an ADD of rows that get the next ids */
-  cpb_view rows;       /* none for a REMOVE */
+  const uint64_t *ids;        /* NULL: an ADD of rows that get the next ids */
+  cpb_view rows;              /* none for a REMOVE */
+  const cpb_index_keys *keys; /* of an ADD or PUT; their ids follow from them */
 } cpb_index_change;
 
 /* Chooses centres and fold of an index without rows for the live rows of another one, of which there are some; false without

@@ -226,12 +226,71 @@ static cpb_status search_lists(const cpb_scan_args *asked, const receiver *to, c
   return status;
 }
 
+/* ---- other filters, as `allow` ---- */
+
+enum { MANY = 4096 /* ids of a list, of which not all are measured */ };
+
+typedef struct asking {
+  const cpb_index *index;
+  cpb_index_filter given;
+  uint64_t *sorted; /* ids of a long list */
+} asking;
+
+static bool is_in_range(void *context, size_t query, uint64_t id) {
+  const cpb_index_filter *given = &((const asking *)context)->given;
+  (void)query;
+  return id >= given->first && id < given->end;
+}
+
+static bool has_key(void *context, size_t query, uint64_t id) {
+  const asking *a = context;
+  size_t bytes;
+  const char *key = cpb_index_key_of(a->index, id, &bytes);
+  return a->given.allow_key(a->given.context, query, key, bytes);
+}
+
+static int compare_ids(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static bool is_listed(void *context, size_t query, uint64_t id) {
+  const asking *a = context;
+  (void)query;
+  return bsearch(&id, a->sorted, a->given.count, sizeof id, compare_ids) != NULL;
+}
+
+static cpb_status sort_list(asking *a, cpb_error *error) {
+  size_t bytes = a->given.count * sizeof *a->sorted;
+  a->sorted = malloc(bytes);
+  if (a->sorted == NULL) return cpb_fail_memory(error, "%zu ids", a->given.count);
+  memcpy(a->sorted, a->given.ids, bytes);
+  qsort(a->sorted, a->given.count, sizeof *a->sorted, compare_ids);
+  return CPB_OK;
+}
+
+/* *filter is changed to one that searches know. */
+static cpb_status adapt(asking *a, cpb_index_filter *filter, cpb_error *error) {
+  bool is_long = filter->ids != NULL && filter->offsets == NULL && filter->count > MANY;
+  a->given = *filter;
+  if (filter->end == 0 && filter->allow_key == NULL && !is_long) return CPB_OK;
+  filter->allow = filter->end > 0 ? is_in_range : is_long ? is_listed : has_key;
+  filter->context = a;
+  filter->ids = NULL;
+  return is_long ? sort_list(a, error) : CPB_OK;
+}
+
 /* ---- calls ---- */
 
-static cpb_status check_filter(const cpb_index_filter *filter, size_t n, cpb_error *error) {
-  int given = (filter->allow != NULL) + (filter->bitmap != NULL) + (filter->ids != NULL);
+static cpb_status check_filter(const cpb_index *index, const cpb_index_filter *filter, size_t n,
+                               cpb_error *error) {
+  int given = (filter->allow != NULL) + (filter->bitmap != NULL) + (filter->ids != NULL) +
+              (filter->allow_key != NULL) + (filter->end > 0);
   if (given != 1)
-    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "filter", "set one of allow, bitmap and ids, got %d", given);
+    return cpb_fail(error, CPB_WHY_EXCLUSIVE, "filter",
+                    "set one of allow, allow_key, bitmap, ids and end, got %d", given);
+  if (filter->allow_key != NULL && !index->options.keys)
+    return cpb_fail(error, CPB_WHY_CALL_ORDER, "filter", "the index has ids and no text keys");
   for (size_t i = 0; filter->ids != NULL && filter->offsets != NULL && i < n; i++)
     if (filter->offsets[i] > filter->offsets[i + 1])
       return cpb_fail_count(error, "offsets", filter->offsets[i + 1], "offsets must not decrease");
@@ -259,8 +318,8 @@ static cpb_status check_k(const cpb_index *index, size_t k, cpb_error *error) {
 
 cpb_status cpb_index_check_k(const cpb_index *index, size_t k, cpb_error *error) {
   if (index == NULL) return cpb_fail_missing(error, "index");
-  cpb_index_lock_shared(index);
-  cpb_status status = check_k(index, k, error);
+  cpb_status status = cpb_index_lock_current(index, error);
+  if (status == CPB_OK) status = check_k(index, k, error);
   cpb_index_unlock(index);
   return status;
 }
@@ -271,20 +330,28 @@ static cpb_status search_locked(const cpb_scan_args *asked, const receiver *to, 
   return search_by_codes(asked, to, error);
 }
 
-static cpb_status search(cpb_scan_args *asked, const receiver *to, cpb_error *error) {
-  cpb_index_filter filter = {.size = sizeof filter};
-  cpb_status status = check_question(asked, error);
-  if (status == CPB_OK)
-    status = cpb_sized_take(&filter, sizeof filter, asked->filter, "cpb_index_filter", error);
-  if (status == CPB_OK && asked->filter != NULL) status = check_filter(&filter, asked->queries.rows, error);
-  if (status != CPB_OK) return status;
-  if (asked->filter != NULL) asked->filter = &filter;
+static cpb_status search_index(const cpb_scan_args *asked, const receiver *to, cpb_error *error) {
   const cpb_index *index = asked->index;
-  cpb_index_lock_shared(index);
-  status = asked->limits == NULL ? check_k(index, asked->k, error) : cpb_index_check_open(index, error);
+  cpb_status status = cpb_index_lock_current(index, error);
+  if (status == CPB_OK && asked->limits == NULL) status = check_k(index, asked->k, error);
   if (status == CPB_OK) status = search_locked(asked, to, error);
   cpb_index_unlock(index);
   if (status == CPB_OK) atomic_fetch_add(&index->shared->queries, asked->queries.rows);
+  return status;
+}
+
+static cpb_status search(cpb_scan_args *asked, const receiver *to, cpb_error *error) {
+  cpb_index_filter filter = {.size = sizeof filter};
+  asking a = {.index = asked->index};
+  cpb_status status = check_question(asked, error);
+  if (status != CPB_OK || asked->filter == NULL)
+    return status == CPB_OK ? search_index(asked, to, error) : status;
+  status = cpb_sized_take(&filter, sizeof filter, asked->filter, "cpb_index_filter", error);
+  if (status == CPB_OK) status = check_filter(asked->index, &filter, asked->queries.rows, error);
+  if (status == CPB_OK) status = adapt(&a, &filter, error);
+  asked->filter = &filter;
+  if (status == CPB_OK) status = search_index(asked, to, error);
+  free(a.sorted);
   return status;
 }
 

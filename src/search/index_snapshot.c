@@ -115,31 +115,35 @@ static uint64_t head_bytes(const cpb_index *index) {
   size_t names = names_bytes(index);
   size_t fold = index->fold != NULL ? index->fold->directions * index->options.cols * 4 : 0;
   return 8 + 4 + 4 * 8 + 8 * 8 + 4 * 8 + index->options.cols * 8 + 2 * CPB_INDEX_LEVELS * 8 + fold +
-         cpb_codes_columns(index) * 8 + (names > 0 ? 8 + names : 0) + 8;
+         cpb_codes_columns(index) * 8 + (names > 0 ? 8 + names : 0) + (index->options.keys ? 8 : 0) + 8;
 }
 
 static cpb_index_layout layout_behind(const cpb_index *index, uint64_t head, uint64_t slots,
-                                      cpb_ids_kind ids_kind) {
-  cpb_index_layout l = {.slots = slots, .next_id = index->next_id, .ids_kind = ids_kind, .head = head};
+                                      cpb_ids_kind ids_kind, uint64_t key_bytes) {
+  cpb_index_layout l = {
+      .slots = slots, .next_id = index->next_id, .ids_kind = ids_kind, .head = head, .key_bytes = key_bytes};
   l.blocks_at = l.ids_at = whole_pages(HEAD_AT + head);
   if (slots > 0) {
     size_t last = (size_t)blocks_of(&l) - 1;
     l.ids_at = whole_pages(cpb_index_layout_rows(index, &l, last) +
                            (slots - (uint64_t)last * BLOCK) * index->row_bytes);
   }
-  l.sums_at = whole_pages(l.ids_at + (ids_kind == CPB_IDS_NUMBERS ? 0 : 8 * slots));
+  l.keys_at = whole_pages(l.ids_at + (ids_kind == CPB_IDS_NUMBERS ? 0 : 8 * slots));
+  l.sums_at = whole_pages(l.keys_at + (index->options.keys ? cpb_key_part_bytes(slots, key_bytes) : 0));
   l.log_at = whole_pages(l.sums_at + (cpb_index_layout_segments(&l) + 1) * sizeof(cpb_page_sum));
   return l;
 }
 
-cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind) {
-  return layout_behind(index, head_bytes(index), slots, ids_kind);
+cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind,
+                                     uint64_t key_bytes) {
+  return layout_behind(index, head_bytes(index), slots, ids_kind, key_bytes);
 }
 
-bool cpb_index_layout_fits(const cpb_index *index, const cpb_index_layout *l, uint64_t size) {
+bool cpb_index_layout_fits(const cpb_index *index, cpb_index_layout *l, uint64_t size) {
   uint64_t most = size / (index->row_bytes > 8 ? index->row_bytes : 1) + BLOCK;
-  if (l->slots > most || l->ids_kind > CPB_IDS_RISING) return false;
-  cpb_index_layout own = layout_behind(index, l->head, l->slots, (cpb_ids_kind)l->ids_kind);
+  if (l->slots > most || l->ids_kind > CPB_IDS_RISING || l->key_bytes > size) return false;
+  cpb_index_layout own = layout_behind(index, l->head, l->slots, (cpb_ids_kind)l->ids_kind, l->key_bytes);
+  l->keys_at = own.keys_at;
   return own.blocks_at == l->blocks_at && own.ids_at == l->ids_at && own.sums_at == l->sums_at &&
          own.log_at == l->log_at && l->log_at <= size;
 }
@@ -174,7 +178,7 @@ cpb_status cpb_page_sum_of(int fd, const char *path, cpb_file_part part, cpb_pag
 
 /* ---- the head ---- */
 
-enum { HAS_CODES = 1, HAS_NAMES = 2 };
+enum { HAS_CODES = 1, HAS_NAMES = 2, HAS_KEYS = 4 };
 
 typedef struct head {
   const cpb_index *index;
@@ -208,7 +212,8 @@ static void put_head(cpb_state *s, void **object) {
                               (uint64_t)index->options.dtype,
                               (uint64_t)index->options.metric,
                               (index->bytes ? HAS_CODES : 0) |
-                                  (index->options.columns != NULL ? HAS_NAMES : 0),
+                                  (index->options.columns != NULL ? HAS_NAMES : 0) |
+                                  (index->options.keys ? HAS_KEYS : 0),
                               l->slots,
                               l->next_id,
                               l->ids_kind,
@@ -228,6 +233,7 @@ static void put_head(cpb_state *s, void **object) {
   for (size_t k = 0; k < cpb_codes_columns(index); k++)
     cpb_state_double(s, (double)index->byte_filter.center[k]);
   put_names(s, index);
+  if (index->options.keys) cpb_state_number(s, l->key_bytes, 8);
   cpb_state_end(s);
 }
 
@@ -335,15 +341,17 @@ static cpb_status get_head(cpb_state *from, cpb_index **index, cpb_index_layout 
     return cpb_file_fail(error, CPB_WHY_FILE_COLUMNS, from->name, "its header is not that of an index");
   options.dtype = (cpb_dtype)dtype;
   options.metric = (cpb_metric)metric;
+  options.keys = (has & HAS_KEYS) != 0;
   cpb_status status = cpb_index_new(&options, index, error);
   if (status != CPB_OK) return status;
-  if ((has & ~(uint64_t)HAS_NAMES) != ((*index)->bytes ? HAS_CODES : 0))
+  if ((has & ~(uint64_t)(HAS_NAMES | HAS_KEYS)) != ((*index)->bytes ? HAS_CODES : 0))
     cpb_state_refuse(from, "this version does not read its codes");
   uint64_t *numbers[] = {&l->slots,  &l->next_id, &l->ids_kind, &l->blocks_at,
                          &l->ids_at, &l->sums_at, &l->log_at,   &l->sums_checksum};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = cpb_state_number(from, 0, 8);
   get_centers(from, *index);
   if ((has & HAS_NAMES) != 0) get_names(from, *index);
+  if ((has & HAS_KEYS) != 0) l->key_bytes = cpb_state_number(from, 0, 8);
   cpb_state_end(from);
   return from->status;
 }

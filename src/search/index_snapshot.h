@@ -23,19 +23,21 @@ typedef struct cpb_index_layout {
   uint64_t
       head; /* its bytes: those of a file that is open, whose names may have been decoded or renamed since */
   uint64_t blocks_at, ids_at, sums_at, log_at;
+  uint64_t keys_at, key_bytes; /* behind the ids, in an index with keys; bytes of their text */
   uint64_t sums_checksum;
 } cpb_index_layout;
 
-cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind);
+cpb_index_layout cpb_index_layout_of(const cpb_index *index, uint64_t slots, cpb_ids_kind ids_kind,
+                                     uint64_t key_bytes);
 
-/* Whether a head's offsets follow from its counts and the file is long enough for them. */
-bool cpb_index_layout_fits(const cpb_index *index, const cpb_index_layout *l, uint64_t size);
+/* Whether a head's offsets follow from its counts and the file is long enough for them; sets l->keys_at. */
+bool cpb_index_layout_fits(const cpb_index *index, cpb_index_layout *l, uint64_t size);
 
 uint64_t cpb_index_layout_codes(const cpb_index *index, const cpb_index_layout *l, size_t block);
 uint64_t cpb_index_layout_records(const cpb_index *index, const cpb_index_layout *l, size_t block);
 uint64_t cpb_index_layout_rows(const cpb_index *index, const cpb_index_layout *l, size_t block);
 
-/* The segments, and after them the ids, are the parts that have checksums. */
+/* The segments, and after them the ids with the keys, are the parts that have checksums. */
 size_t cpb_index_layout_segments(const cpb_index_layout *l);
 
 typedef struct cpb_file_part {

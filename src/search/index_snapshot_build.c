@@ -19,7 +19,7 @@ typedef struct building {
 } building;
 
 static cpb_index_layout unknown_layout(const cpb_index *index) {
-  cpb_index_layout l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS);
+  cpb_index_layout l = cpb_index_layout_of(index, 0, CPB_IDS_NUMBERS, 0);
   l.slots = UINT64_MAX / 2; /* not known yet */
   return l;
 }
@@ -96,7 +96,7 @@ static cpb_status build(building *b, cpb_source *source, const cpb_exec *exec, c
   }
   if (status == CPB_OK) status = cpb_snapshot_end_rows(&b->w, error);
   if (status != CPB_OK) return status;
-  cpb_index_layout known = cpb_index_layout_of(b->index, b->index->next_id, CPB_IDS_NUMBERS);
+  cpb_index_layout known = cpb_index_layout_of(b->index, b->index->next_id, CPB_IDS_NUMBERS, 0);
   status = move_rows(b, &known, error);
   b->w.l = known;
   return status == CPB_OK ? cpb_snapshot_commit(&b->w, error) : status;

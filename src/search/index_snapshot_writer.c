@@ -161,6 +161,56 @@ static cpb_status write_ids(const cpb_snapshot_writer *w, const cpb_index *index
   return status;
 }
 
+static uint64_t key_bytes(const cpb_index *index) {
+  uint64_t all = 0;
+  size_t bytes;
+  for (size_t slot = 0; index->options.keys && slot < index->slots; slot++)
+    if (!cpb_index_is_removed(index, slot)) (void)cpb_key_map_key(&index->keys, slot, &bytes), all += bytes;
+  return all;
+}
+
+/* Many at a time. */
+static cpb_status write_texts(const cpb_snapshot_writer *w, const cpb_index *index, uint64_t at,
+                              cpb_error *error) {
+  enum { AT_ONCE = 1 << 20 };
+  char *texts = malloc(AT_ONCE + CPB_KEY_MOST);
+  if (texts == NULL) return cpb_fail_memory(error, "keys");
+  cpb_status status = CPB_OK;
+  size_t used = 0, bytes;
+  for (size_t slot = 0; status == CPB_OK && slot <= index->slots; slot++) {
+    if (used >= AT_ONCE || slot == index->slots) {
+      status = cpb_whole_write_at(&w->file, at, texts, used, error);
+      at += used;
+      used = 0;
+    }
+    if (slot == index->slots || cpb_index_is_removed(index, slot)) continue;
+    const char *key = cpb_key_map_key(&index->keys, slot, &bytes);
+    memcpy(texts + used, key, bytes);
+    used += bytes;
+  }
+  free(texts);
+  return status;
+}
+
+static cpb_status write_keys(const cpb_snapshot_writer *w, const cpb_index *index, cpb_error *error) {
+  size_t slots = (size_t)w->l.slots, count = 0, bytes;
+  size_t numbers = (size_t)(cpb_key_part_bytes(slots, 0) / sizeof(uint64_t));
+  if (!index->options.keys) return CPB_OK;
+  uint64_t *ends = calloc(numbers, sizeof *ends);
+  if (ends == NULL) return cpb_fail_memory(error, "%zu keys", slots);
+  cpb_key_part part = cpb_key_part_at(ends, slots, 0);
+  for (size_t slot = 0; slot < index->slots; slot++) {
+    if (cpb_index_is_removed(index, slot)) continue;
+    const char *key = cpb_key_map_key(&index->keys, slot, &bytes);
+    cpb_key_table_enter(part.table, part.places, count, key, bytes);
+    count++;
+    ends[count] = ends[count - 1] + bytes;
+  }
+  cpb_status status = cpb_whole_write_at(&w->file, w->l.keys_at, ends, numbers * sizeof *ends, error);
+  free(ends);
+  return status == CPB_OK ? write_texts(w, index, w->l.keys_at + numbers * sizeof *ends, error) : status;
+}
+
 static cpb_ids_kind ids_kind(const cpb_index *index) {
   bool numbers = true, rising = true;
   uint64_t live = 0, last = 0;
@@ -177,13 +227,15 @@ static cpb_ids_kind ids_kind(const cpb_index *index) {
 
 cpb_status cpb_index_write_snapshot(const cpb_index *index, const cpb_index *coded, const char *path,
                                     int *own, cpb_error *error) {
-  cpb_snapshot_writer w = {.index = coded,
-                           .l = cpb_index_layout_of(coded, index->slots - index->removed, ids_kind(index))};
+  cpb_snapshot_writer w = {
+      .index = coded,
+      .l = cpb_index_layout_of(coded, index->slots - index->removed, ids_kind(index), key_bytes(index))};
   int made = -1;
   cpb_status status = cpb_snapshot_open(&w, path, own != NULL ? *own : -1, error);
   if (status == CPB_OK)
     status = index->removed > 0 || coded != index ? write_live(&w, index, error) : write_all(&w, error);
   if (status == CPB_OK) status = write_ids(&w, index, error);
+  if (status == CPB_OK) status = write_keys(&w, index, error);
   if (status == CPB_OK && own != NULL && (made = cpb_sys_duplicate(w.file.fd)) < 0)
     status = cpb_file_fail_errno(error, path, "write");
   if (status == CPB_OK) status = cpb_snapshot_commit(&w, error);

@@ -23,8 +23,8 @@ enum {
  * its cache lines; a row that is measured in double, or of integers if it is of bytes, and each of its bytes. */
 static const double SCANNED = 0.055, PASSED = 18, PASSED_LINE = 4, MEASURED = 90, MEASURED_BYTE = 0.15,
                     WHOLE = 50, WHOLE_BYTE = 0.05;
-/* How much less a fold must cost than codes of all columns. */
-static const double WORTHWHILE = 0.8;
+/* How much less a fold must cost than codes of all columns, and how many bytes its codes may have for each number. */
+static const double WORTHWHILE = 0.8, BYTES_MOST = 1.1;
 
 typedef struct choice {
   const cpb_float_filter *numbers;
@@ -223,12 +223,25 @@ static way best_way(const choice *c, const double *share, size_t places, const w
   return best;
 }
 
-static void keep_levels(way ways[][PLACES], size_t place, cpb_fold_levels *levels) {
-  *levels = (cpb_fold_levels){{0}};
-  for (size_t level = 0, next = 1; level < CPB_FOLD_LEVELS && next > 0; level++, place += next) {
-    levels->directions[level] = directions_at(place);
-    next = ways[CPB_FOLD_LEVELS - 1 - level][place].next;
+/* The levels of the best way with so many further ones. */
+static cpb_fold_levels levels_of(way ways[][PLACES], size_t further, size_t place) {
+  cpb_fold_levels levels = {{0}};
+  for (size_t level = 0, next = 1; level <= further && next > 0; level++, place += next) {
+    levels.directions[level] = directions_at(place);
+    next = ways[further - level][place].next;
   }
+  return levels;
+}
+
+/* Bytes that the codes of a row take, for each of its numbers. */
+static double bytes_of(const choice *c, const cpb_fold_levels *levels) {
+  const size_t of_term = sizeof(int32_t) + sizeof(uint16_t);
+  size_t bytes = cpb_bytes_words(levels->directions[0] + 1) * CPB_BYTES_WORD + of_term;
+  for (size_t i = 1; i < CPB_FOLD_LEVELS && levels->directions[i] > 0; i++) {
+    size_t record = sizeof(cpb_record) + levels->directions[i] - levels->directions[i - 1];
+    bytes += (record + CPB_RECORD_LINE - 1) / CPB_RECORD_LINE * CPB_RECORD_LINE;
+  }
+  return (double)bytes / (double)c->d;
 }
 
 /* No levels: no fold. ways[i] has up to i further levels. */
@@ -244,10 +257,13 @@ static void best_levels(choice *c, cpb_fold_levels *levels) {
     for (size_t place = 0; place < places; place++)
       ways[i][place] = best_way(c, share, places, i > 0 ? ways[i - 1] : NULL, place);
   for (size_t place = 0; place < places && directions_at(place) <= CPB_FOLD_FIRST; place++) {
-    double cost = scan_cost(directions_at(place) + 1) + ways[CPB_FOLD_LEVELS - 1][place].cost;
-    if (2 * directions_at(place) > c->d || cost >= least) continue;
-    least = cost;
-    keep_levels(ways, place, levels);
+    for (size_t further = 0; further < CPB_FOLD_LEVELS; further++) {
+      double cost = scan_cost(directions_at(place) + 1) + ways[further][place].cost;
+      cpb_fold_levels found = levels_of(ways, further, place);
+      if (cost >= least || bytes_of(c, &found) > BYTES_MOST) continue;
+      least = cost;
+      *levels = found;
+    }
   }
 }
 

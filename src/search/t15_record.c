@@ -193,22 +193,39 @@ static double length_of(const cpb_fold_asked *asked, const cpb_fold_passed *row,
   return are_products(asked) ? sqrt(row->length * row->length + rho * rho) * (1 + 1e-14) : 0;
 }
 
-bool cpb_fold_pass(const cpb_fold_asked *asked, size_t level, double step, const void *record, double bound,
-                   cpb_fold_passed *row) {
+/* Without branches that depend on the row, as it cannot be foreseen which rows pass. */
+static inline bool pass_row(const cpb_fold_asked *asked, size_t level, bool products, double step,
+                            const void *record, int32_t product, double bound, cpb_fold_passed *row) {
   const cpb_record_query *of = &asked->level[level];
-  const cpb_loops *loops = asked->fold->rows.loops;
   cpb_record head;
   memcpy(&head, record, sizeof head);
-  double h = (double)head.step, rho = (double)head.rho, square = h * h * (head.squares / (2 * MIDDLE));
-  double product =
-      h * of->step *
-      loops->fine_product((const int8_t *)record + sizeof head, of->codes, room_of(asked->fold, level));
+  double h = (double)head.step, rho = (double)head.rho, square = h * h * (head.squares >> 8);
+  double both = h * of->step * product;
   if (level == 1) drop_rho(asked, step, head.squares, row);
-  row->s += are_products(asked) ? -product : square + of->square - 2 * product;
+  row->s += products ? -both : square + of->square - 2 * both;
   row->slack += 1e-13 * (square + of->square + rho * rho + of->rho * of->rho + fabs(row->s));
-  if (are_products(asked)) row->length = sqrt(row->length * row->length + square) * (1 + 1e-14);
+  if (products) row->length = sqrt(row->length * row->length + square) * (1 + 1e-14);
   double most = most_of(asked, level, (double)head.rest, length_of(asked, row, rho), bound);
   return !(with_rho(asked, level, rho, row->s) - row->slack > most);
+}
+
+size_t cpb_fold_pass(const cpb_fold_asked *asked, size_t level, const void *const *records,
+                     const double *steps, double bound, cpb_fold_passed *rows, size_t count) {
+  const int8_t *codes[CPB_FOLD_ROWS_AT_ONCE];
+  int32_t products[CPB_FOLD_ROWS_AT_ONCE];
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) codes[i] = (const int8_t *)records[i] + sizeof(cpb_record);
+  asked->fold->rows.loops->fine_products(codes, count, asked->level[level].codes, room_of(asked->fold, level),
+                                         products);
+  for (size_t i = 0; i < count; i++) {
+    cpb_fold_passed row = rows[i];
+    bool passes = are_products(asked)
+                      ? pass_row(asked, level, true, steps[i], records[i], products[i], bound, &row)
+                      : pass_row(asked, level, false, steps[i], records[i], products[i], bound, &row);
+    rows[kept] = row;
+    kept += passes;
+  }
+  return kept;
 }
 
 double cpb_fold_nearest(const cpb_fold_asked *asked, size_t level, double rest, const void *record,

@@ -85,9 +85,13 @@ void cpb_fold_begin(const cpb_fold_asked *asked, const cpb_byte_filter_run *run,
                     cpb_fold_passed *row);
 float cpb_fold_most(const cpb_fold_asked *asked, const cpb_byte_filter_run *run, double bound);
 
-/* Compares a row at a level >= 1; false if it is not within the bound. `step` is that of its run at level 0. */
-bool cpb_fold_pass(const cpb_fold_asked *asked, size_t level, double step, const void *record, double bound,
-                   cpb_fold_passed *row);
+/* Rows whose records are compared at once. */
+enum { CPB_FOLD_ROWS_AT_ONCE = 16 };
+
+/* Compares rows at a level >= 1, given their records and the steps of their runs at level 0. Those that are within the bound are
+ * moved to the front; returns how many they are. */
+size_t cpb_fold_pass(const cpb_fold_asked *asked, size_t level, const void *const *records,
+                     const double *steps, double bound, cpb_fold_passed *rows, size_t count);
 /* The lower bound of a row that has passed a level: >= 1, its record; 0, the residual of its run. */
 double cpb_fold_nearest(const cpb_fold_asked *asked, size_t level, double rest, const void *record,
                         const cpb_fold_passed *row);

@@ -20,7 +20,7 @@
 #include "capball/advanced/feed.h"
 #include "capball/advanced/fitting.h"
 #include "capball/advanced/flow.h"
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/advanced/laws.h"
 #include "capball/advanced/rounds.h"
 #include "capball/advanced/seal.h"
@@ -439,6 +439,35 @@ static bool allow_row(void *context, size_t query, uint64_t id) {
   (void)context, (void)query, (void)id;
   return true;
 }
+static const cpb_index_keys *keys_from(char first) {
+  cpb_index_keys *keys = memory();
+  char *text = memory();
+  uint64_t *offsets = memory();
+  for (size_t i = 0; i < N; i++) {
+    text[2 * i] = (char)(first + (char)(i / 50));
+    text[2 * i + 1] = (char)('0' + (char)(i % 50));
+    offsets[i + 1] = 2 * (i + 1);
+  }
+  *keys = (cpb_index_keys){text, offsets, N};
+  return keys;
+}
+static const cpb_index_keys *a_index_keys(void) { return keys_from('a'); }
+static const cpb_index_keys *keys_of_index_add_keys(void) { return keys_from('A'); }
+
+static cpb_index *index_with_keys(void) {
+  cpb_index_options options = *options_of_index_new();
+  cpb_error error;
+  cpb_index *index;
+  options.keys = true;
+  made(cpb_index_new(&options, &index, &error), &error);
+  made(cpb_index_add_keys(index, a_view(), a_index_keys(), NULL, &error), &error);
+  return index;
+}
+static cpb_index *index_of_index_add_keys(void) { return index_with_keys(); }
+static cpb_index *index_of_index_put_keys(void) { return index_with_keys(); }
+static cpb_index *index_of_index_find_keys(void) { return index_with_keys(); }
+static cpb_index *index_of_index_keys_of(void) { return index_with_keys(); }
+
 static const cpb_index_filter *a_index_filter(void) {
   cpb_index_filter *filter = memory();
   *filter = (cpb_index_filter){.size = sizeof *filter, .allow = allow_row};

@@ -61,6 +61,34 @@ flip_in_log() { cp base.index flipped.index && head -n 2 base.csv >two.csv && en
   printf '\377' | dd of=flipped.index bs=1 seek=$((end + 60)) conv=notrunc status=none; }
 check "two records are appended, and one is damaged" flip_in_log
 refuses "a damaged log" 1 "flipped.index: its last [0-9]* bytes are not a record of its log" capball index check flipped.index
+# Text keys, put, filters and export.
+printf '0,0\n3,4\n6,8\n' >points.csv
+printf 'red\n"bl,ue"\ngr\303\251en\n' >names.txt
+keyed() { capball index build points.csv --keys names.txt -o keyed.index && capball index search keyed.index points.csv -k 1 -o ids.csv &&
+  printf 'red\n"""bl,ue"""\ngr\303\251en\n' | cmp - ids.csv; }
+check "rows have text keys" keyed
+printf '1,1\n9,9\n' >changed.csv
+printf 'red\nnew\n' >changed.txt
+put() { capball index put keyed.index changed.csv --keys changed.txt && capball index export keyed.index -o out.csv --ids out.txt &&
+  printf '3,4\n6,8\n1,1\n9,9\n' | cmp - out.csv && printf '"bl,ue"\ngr\303\251en\nred\nnew\n' | cmp - out.txt; }
+check "rows are put, and come out" put
+printf 'new\nnothing\n' >only.txt
+filtered() { capball index search keyed.index points.csv -k 2 -o ids.csv --filter only.txt && printf 'new,\nnew,\nnew,\n' | cmp - ids.csv &&
+  capball index range keyed.index points.csv --radius 20 --filter only.txt | grep -c '"ids":\["new"\]' | grep -qx 3; }
+check "a filter of keys" filtered
+of_ids() { capball index build points.csv -o ids.index && printf '1\n77\n' >i.txt && capball index put ids.index changed.csv --ids i.txt &&
+  capball index export ids.index -o out.npy --ids out.csv && [ "$(tr '\n' ' ' <out.csv)" = "0 2 1 77 " ] &&
+  capball index search ids.index points.csv -k 2 -o ids.csv --filter 1..70 && [ "$(head -n 1 ids.csv)" = 1,2 ]; }
+check "ids of a file, and a range of ids" of_ids
+check "a key is removed" capball index remove keyed.index red
+refuses "a key that is not there" 1 'key "red" is not in the index' capball index remove keyed.index red
+refuses "rows without keys" 2 'has text keys: name a file of keys by --keys' capball index add keyed.index changed.csv
+refuses "too few keys" 1 'points.csv has more rows than there are names: 2' capball index build points.csv --keys changed.txt -o x.index
+printf 'red\nred\nblue\n' >twice.txt
+refuses "a key that is given twice" 1 'key "red" is given twice, for rows 0 and 1' capball index build points.csv --keys twice.txt -o x.index
+refuses "an id that is none" 1 'changed.txt: line 1 is not an id: "red"' capball index build points.csv --ids changed.txt -o x.index
+refuses "ids and keys" 2 'exclude each other' capball index build points.csv --ids i.txt --keys names.txt -o x.index
+
 # Of 60000 x 96 floats, 23 MB, the process may allocate 5.7 MB. The limit does not apply to the mapped file.
 { printf '\140\352\000\000\140\000\000\000'; head -c 5760000 /dev/urandom; } >bytes.u8bin
 large() { capball convert bytes.u8bin -o large.fbin --dtype f32 && capball convert large.fbin -o few.fbin --rows 59997:; }

@@ -1,12 +1,13 @@
 /* An external program: it sees only what was installed, and uses what pulls in every dependency. */
 #include <capball/advanced/abid.h>
 #include <capball/advanced/candidates.h>
+#include <capball/advanced/classes.h>
 #include <capball/advanced/engine.h>
 #include <capball/advanced/estimator.h>
 #include <capball/advanced/feed.h>
 #include <capball/advanced/fitting.h>
 #include <capball/advanced/flow.h>
-#include <capball/advanced/index.h>
+#include <capball/index.h>
 #include <capball/advanced/laws.h>
 #include <capball/advanced/rounds.h>
 #include <capball/advanced/seal.h>

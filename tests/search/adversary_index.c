@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "capball/advanced/feed.h"
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "base/best.h"
 #include "base/rows.h"
 #include "loops/table.h"
@@ -342,7 +342,7 @@ static void remove_some(cpb_index *index, test_rng *rng) {
     p.present[row] = false;
     ids[count++] = row;
   }
-  must(cpb_index_remove(index, ids, count, &failure));
+  must(cpb_index_remove(index, ids, count, NULL, &failure));
 }
 
 static cpb_index *save_and_open(cpb_index *index) {

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/capball.h"
 #include "support/scratch.h"
 
@@ -74,7 +74,7 @@ static void arguments_that_are_missing(void **state) {
   assert_non_null(strstr(error.text, "hits"));
   assert_int_equal(cpb_index_rows(index, &(uint64_t){0}, 1, NULL, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "rows"));
-  assert_int_equal(cpb_index_remove(index, NULL, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(index, NULL, 1, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_save(index, NULL, &error), CPB_EINVAL);
   assert_true(count_of(index) == 1);
   cpb_index_free(index);
@@ -98,7 +98,7 @@ static void a_closed_index(void **state) {
   assert_true(count_of(next) == 2 && count_of(writer) == 0);
   assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_EINVAL);
   assert_non_null(strstr(error.text, "the index is closed"));
-  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_search(writer, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_rows(writer, &(uint64_t){0}, 1, row, &error), CPB_EINVAL);
   assert_int_equal(cpb_index_save(writer, path, &error), CPB_EINVAL);
@@ -134,6 +134,113 @@ static void a_log_that_cannot_be_read(void **state) {
     assert_true(count_of(writer) == 20);
   }
   cpb_index_free(writer);
+  cpb_index_free(index);
+}
+
+/* ---- readers and writers ---- */
+
+static void a_second_writer_is_told_of_the_first(void **state) {
+  (void)state;
+  char wanted[64];
+  cpb_error error;
+  const char *path = scratch_path("index");
+  cpb_index *index = empty(), *writer, *second;
+  assert_int_equal(cpb_index_save(index, path, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &second, &error), CPB_EIO);
+  assert_non_null(strstr(error.text, "it is already open for writing"));
+  snprintf(wanted, sizeof wanted, "by process %ld (", (long)getpid());
+  if (access("/proc/locks", R_OK) == 0 && strstr(error.text, "by process") != NULL)
+    assert_non_null(strstr(error.text, wanted)); /* a container may hide it */
+  cpb_index_free(writer);
+  cpb_index_free(index);
+}
+
+static void a_reader_follows(void **state) {
+  (void)state;
+  cpb_error error;
+  bool changed;
+  const char *path = scratch_path("index"), *away = scratch_path("away");
+  cpb_index *index = empty(), *writer, *reader, *other;
+  cpb_hit hit;
+  assert_int_equal(cpb_index_follow(index, true, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_save(index, path, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, true, &writer, &error), CPB_OK);
+  assert_int_equal(cpb_index_open(path, false, &reader, &error), CPB_OK);
+  assert_int_equal(cpb_index_follow(writer, true, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_refresh(reader, &changed, &error), CPB_OK);
+  assert_false(changed);
+  assert_int_equal(cpb_index_add(writer, one, NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_search(reader, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EINVAL);
+  assert_int_equal(cpb_index_refresh(reader, &changed, &error), CPB_OK);
+  assert_true(changed && count_of(reader) == 1);
+  assert_int_equal(cpb_index_follow(reader, true, &error), CPB_OK);
+  assert_int_equal(cpb_index_put(writer, one, &(uint64_t){9}, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_compact(writer, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_remove(writer, &(uint64_t){0}, 1, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_search(reader, one, 1, NULL, &hit, NULL, NULL, &error), CPB_OK);
+  assert_true(hit.id == 9);
+
+  /* Without a file, and with one of other rows, it says so and keeps its state. */
+  assert_int_equal(rename(path, away), 0);
+  assert_int_equal(cpb_index_search(reader, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EIO);
+  cpb_index_options options;
+  cpb_index_options_init(&options, sizeof options);
+  options.cols = D + 1;
+  assert_int_equal(cpb_index_new(&options, &other, NULL), CPB_OK);
+  assert_int_equal(cpb_index_save(other, path, &error), CPB_OK);
+  assert_int_equal(cpb_index_search(reader, one, 1, NULL, &hit, NULL, NULL, &error), CPB_EINVAL);
+  assert_non_null(strstr(error.text, "replaced by an index of other rows"));
+  assert_int_equal(cpb_index_follow(reader, false, &error), CPB_OK);
+  assert_int_equal(cpb_index_search(reader, one, 1, NULL, &hit, NULL, NULL, &error), CPB_OK);
+  assert_true(hit.id == 9);
+  cpb_index_free(other);
+  cpb_index_free(reader);
+  cpb_index_free(writer);
+  cpb_index_free(index);
+}
+
+/* A quarter of the rows is removed: the index is smaller by itself, in memory and in its file. */
+static void a_quarter_is_compacted(void **state) {
+  (void)state;
+  enum { ROWS = 8192 };
+  static float x[ROWS * D];
+  static uint64_t ids[ROWS];
+  cpb_error error;
+  const char *path = scratch_path("index");
+  cpb_index *index = empty(), *reader;
+  struct stat before, after;
+  cpb_index_report report = {.size = sizeof report};
+  for (uint64_t i = 0; i < ROWS; i++) x[2 * i] = (float)i, ids[i] = i;
+  assert_int_equal(cpb_index_add(index, cpb_rows(x, CPB_F32, ROWS, D), NULL, NULL, &error), CPB_OK);
+  assert_int_equal(cpb_index_save(index, path, &error), CPB_OK);
+  for (int of_file = 0; of_file < 2; of_file++) {
+    if (of_file) {
+      cpb_index_free(index);
+      assert_int_equal(cpb_index_open(path, true, &index, &error), CPB_OK);
+      assert_int_equal(cpb_index_open(path, false, &reader, &error), CPB_OK);
+      assert_int_equal(stat(path, &before), 0);
+    }
+    assert_int_equal(cpb_index_remove(index, ids, ROWS / 4 - 1, NULL, &error), CPB_OK);
+    cpb_index_describe(index, &report);
+    assert_int_equal(report.removed, ROWS / 4 - 1);
+    assert_int_equal(cpb_index_remove(index, ids + ROWS - 1, 1, NULL, &error), CPB_OK);
+    cpb_index_describe(index, &report);
+    assert_true(report.removed == 0 && report.rows == ROWS / 4 * 3);
+  }
+  assert_int_equal(stat(path, &after), 0);
+  assert_true(after.st_ino != before.st_ino);
+  assert_true(count_of(reader) == ROWS);
+  assert_int_equal(cpb_index_refresh(reader, NULL, &error), CPB_OK);
+  assert_true(count_of(reader) == ROWS / 4 * 3);
+  cpb_index_free(reader);
+
+  /* Many small changes: the log does not grow without end. */
+  for (int i = 0; i < 20000; i++)
+    assert_int_equal(cpb_index_put(index, cpb_rows(x, CPB_F32, 1, D), &ids[5000 + i % 100], NULL, &error),
+                     CPB_OK);
+  assert_int_equal(stat(path, &after), 0);
+  assert_true(after.st_size < 2 * before.st_size + (1 << 20));
   cpb_index_free(index);
 }
 
@@ -213,7 +320,7 @@ static void names_of_columns(void **state) {
   assert_int_equal(cpb_index_save(index, path, NULL), CPB_OK);
   cpb_index_free(index);
   assert_int_equal(cpb_index_open(path, true, &index, NULL), CPB_OK);
-  assert_int_equal(cpb_index_remove(index, &(uint64_t){0}, 1, NULL), CPB_OK);
+  assert_int_equal(cpb_index_remove(index, &(uint64_t){0}, 1, NULL, NULL), CPB_OK);
   assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
   cpb_index_describe(index, &report);
   assert_true(report.rows == 0);
@@ -318,6 +425,9 @@ int main(void) {
                                      cmocka_unit_test(a_closed_index),
                                      cmocka_unit_test(names_of_columns),
                                      cmocka_unit_test(a_log_that_cannot_be_read),
+                                     cmocka_unit_test(a_second_writer_is_told_of_the_first),
+                                     cmocka_unit_test(a_reader_follows),
+                                     cmocka_unit_test(a_quarter_is_compacted),
                                      cmocka_unit_test(a_disk_that_is_full)};
   return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "base/rows.h"
 
 enum { D = 33, ROWS = 70, MORE = 300, REMOVED = 20, PAGE = 4096 };
@@ -38,7 +38,7 @@ static void make_file(const char *path, numbering by) {
   must(cpb_index_save(index, path, &failure));
   cpb_index_free(index);
   must(cpb_index_open(path, true, &index, &failure));
-  must(cpb_index_remove(index, ids + 10, REMOVED, &failure));
+  must(cpb_index_remove(index, ids + 10, REMOVED, NULL, &failure));
   must(cpb_index_add(index, cpb_rows(rows + ROWS * D, CPB_F32, MORE, D), ids + ROWS, NULL, &failure));
   cpb_index_free(index);
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "capball/advanced/feed.h"
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "base/rows.h"
 #include "loops/table.h"
 
@@ -28,7 +28,8 @@ typedef struct model {
   uint64_t *ids; /* rising */
   char *rows;
   test_rng rng;
-  int shape; /* of the rows: 0 Gauss, 1 few different ones, 2 a thin shell, 3 mixed sizes, some far out */
+  bool keyed; /* rows have text keys, and the ids that the index gives them */
+  int shape;  /* of the rows: 0 Gauss, 1 few different ones, 2 a thin shell, 3 mixed sizes, some far out */
 } model;
 
 static cpb_error failure;
@@ -113,6 +114,22 @@ static bool is_even(void *context, size_t query, uint64_t id) {
   return (id + query) % 2 == 0;
 }
 
+static size_t put_key(uint64_t id, char *to);
+
+/* By the last byte of the key. */
+static bool ends_in_even(void *context, size_t query, const char *key, size_t bytes) {
+  (void)context;
+  return bytes > 0 && ((size_t)key[bytes - 1] + query) % 2 == 0;
+}
+
+static bool ends_even(uint64_t id, size_t query) {
+  char key[700];
+  return ends_in_even(NULL, query, key, put_key(id, key));
+}
+
+enum { MANY_IDS = 5000 };
+static uint64_t many_ids[MANY_IDS]; /* for a list that is not measured row by row */
+
 typedef struct filtering {
   cpb_index_filter filter;
   uint64_t bitmap[ID_SPREAD / 64 + 1000];
@@ -133,12 +150,27 @@ static const cpb_index_filter *make_filter(model *m, filtering *f, int kind) {
     f->filter.ids = f->ids;
     f->filter.count = test_below(&m->rng, 201);
   }
+  if (kind == 4) {
+    f->filter.first = test_below(&m->rng, ID_SPREAD);
+    f->filter.end = f->filter.first + 1 + test_below(&m->rng, ID_SPREAD);
+  }
+  if (kind == 5) {
+    f->filter.ids = many_ids;
+    f->filter.count = MANY_IDS;
+    for (size_t i = 0; i < MANY_IDS; i++) many_ids[i] = test_below(&m->rng, ID_SPREAD);
+  }
+  if (kind == 6) {
+    f->filter.allow = m->keyed ? NULL : is_even;
+    f->filter.allow_key = m->keyed ? ends_in_even : NULL;
+  }
   return &f->filter;
 }
 
 static bool allows(const cpb_index_filter *filter, size_t query, uint64_t id) {
   if (filter == NULL) return true;
   if (filter->allow != NULL) return is_even(NULL, query, id);
+  if (filter->allow_key != NULL) return ends_even(id, query);
+  if (filter->end > 0) return id >= filter->first && id < filter->end;
   if (filter->bitmap != NULL) return id < filter->bits && (filter->bitmap[id / 64] >> id % 64 & 1) != 0;
   for (size_t i = 0; i < filter->count; i++)
     if (filter->ids[i] == id) return true;
@@ -173,7 +205,7 @@ static void search_is_right(model *m, const cpb_index *index, const cpb_exec *ex
   size_t counts[QUERIES_MOST], k = 1 + test_below(&m->rng, K_MOST);
   size_t n = test_below(&m->rng, 3) == 0 ? 1 + test_below(&m->rng, QUERIES_MOST) : 1 + test_below(&m->rng, 3);
   cpb_view queries = make_rows(m, n, memory);
-  const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 4));
+  const cpb_index_filter *filter = make_filter(m, &f, (int)test_below(&m->rng, 7));
   if (k > m->count) {
     assert_int_equal(cpb_index_search(index, queries, k, filter, hits, counts, exec, NULL), CPB_EINVAL);
     k = m->count;
@@ -232,13 +264,50 @@ static void range_is_right(model *m, const cpb_index *index, const cpb_exec *exe
   k = k < m->count ? k : m->count;
   if (k > 0) must(cpb_index_search(index, queries, k, NULL, hits, counts, NULL, &failure));
   for (size_t i = 0; i < n; i++) limits[i] = counts[i] == 0 ? 1 : hits[i * k + counts[i] - 1].value;
-  ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 4)), queries, limits, 0};
+  ranging r = {m, make_filter(m, &f, (int)test_below(&m->rng, 7)), queries, limits, 0};
   must(cpb_index_range(index, queries, limits, r.filter, check_range, &r, exec, &failure));
   assert_int_equal(r.called, n);
 }
 
+/* Block by block, every row of the model is there once. */
+static void contents_are_right(const model *m, const cpb_index *index) {
+  static uint64_t ids[500];
+  static char rows[500 * COLS_MOST * 8];
+  uint64_t place = 0;
+  size_t room = 1 + (size_t)m->count % 499, count = 0, seen = 0;
+  do {
+    must(cpb_index_read(index, &place, room, ids, rows, &count, &failure));
+    for (size_t i = 0; i < count; i++) {
+      size_t at = place_of(m, ids[i]);
+      assert_true(model_has(m, ids[i]));
+      assert_memory_equal(rows + i * m->row_bytes, m->rows + at * m->row_bytes, m->row_bytes);
+    }
+    seen += count;
+  } while (count > 0);
+  assert_int_equal(seen, m->count);
+}
+
+/* Both ways. */
+static void keys_are_right(const model *m, const cpb_index *index) {
+  static char texts[3000 * 700];
+  static uint64_t offsets[ROWS_MOST + 1], found[ROWS_MOST];
+  char key[700];
+  must(cpb_index_keys_of(index, m->ids, m->count, offsets, NULL, 0, &failure));
+  assert_true(offsets[m->count] <= sizeof texts);
+  must(cpb_index_keys_of(index, m->ids, m->count, offsets, texts, sizeof texts, &failure));
+  const cpb_index_keys keys = {texts, offsets, m->count};
+  must(cpb_index_find_keys(index, &keys, found, &failure));
+  for (size_t i = 0; i < m->count; i++) {
+    size_t bytes = put_key(m->ids[i], key);
+    assert_true(found[i] == m->ids[i] && offsets[i + 1] - offsets[i] == bytes);
+    assert_memory_equal(texts + offsets[i], key, bytes);
+  }
+}
+
 static void rows_are_right(model *m, const cpb_index *index) {
   char row[COLS_MOST * 8];
+  if (m->keyed) keys_are_right(m, index);
+  contents_are_right(m, index);
   cpb_index_report report = {.size = sizeof report};
   cpb_index_describe(index, &report);
   assert_int_equal(report.rows, m->count);
@@ -289,6 +358,47 @@ static size_t some_count(model *m) {
   return test_below(&m->rng, most + 1);
 }
 
+/* ---- keys ---- */
+
+enum { NAMES_MOST = 1 << 17, KEY_ROOM = 700 };
+
+/* A key is the text of a number, which is that of its first id: some keys come back after their row was removed. */
+static uint32_t name_of[NAMES_MOST];
+static char key_texts[3000 * KEY_ROOM];
+static uint64_t key_offsets[3001];
+
+static size_t put_key(uint64_t id, char *to) {
+  uint32_t name = name_of[id];
+  int length = sprintf(to, "article \xc3\xa9 %u", name);
+  if (name % 11 == 0) memset(to + length, 'x', 600), length += 600;
+  return (size_t)length;
+}
+
+/* Nobody has it, of the model and of the new ids from..to. */
+static bool is_free(const model *m, uint32_t name, size_t to) {
+  for (size_t i = 0; i < m->count; i++)
+    if (name_of[m->ids[i]] == name) return false;
+  for (size_t i = 0; i < to; i++)
+    if (name_of[new_ids[i]] == name) return false;
+  return true;
+}
+
+/* The new ids from..to get keys. */
+static void name_new(const model *m, size_t from, size_t to) {
+  for (size_t i = from; i < to; i++) {
+    uint64_t id = new_ids[i];
+    assert_true(id < NAMES_MOST);
+    name_of[id] = (uint32_t)id;
+    if (id % 4 == 0 && id >= 37 && is_free(m, name_of[id - 37], i)) name_of[id] = name_of[id - 37];
+  }
+}
+
+static cpb_index_keys keys_of(const uint64_t *ids, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    key_offsets[i + 1] = key_offsets[i] + put_key(ids[i], key_texts + key_offsets[i]);
+  return (cpb_index_keys){key_texts, key_offsets, count};
+}
+
 static void add(model *m, cpb_index *index, bool numbered, const cpb_exec *exec) {
   size_t count = some_count(m), kept = 0;
   if (m->count + count > ROWS_MOST / 2) return;
@@ -301,7 +411,12 @@ static void add(model *m, cpb_index *index, bool numbered, const cpb_exec *exec)
     if (!twice) new_ids[kept++] = id;
   }
   cpb_view rows = lend(make_rows(m, kept, new_rows));
-  must(cpb_index_add(index, rows, numbered ? NULL : new_ids, exec, &failure));
+  if (m->keyed) {
+    name_new(m, 0, kept);
+    const cpb_index_keys keys = keys_of(new_ids, kept);
+    must(cpb_index_add_keys(index, rows, &keys, exec, &failure));
+  } else
+    must(cpb_index_add(index, rows, numbered ? NULL : new_ids, exec, &failure));
   for (size_t i = 0; i < kept; i++) model_add(m, new_ids[i], new_rows + i * m->row_bytes);
 }
 
@@ -318,7 +433,13 @@ static size_t some_of(model *m, size_t most) {
 
 static void remove_some(model *m, cpb_index *index) {
   size_t count = some_of(m, test_below(&m->rng, 10) == 0 ? 1000 : 20);
-  must(cpb_index_remove(index, new_ids, count, &failure));
+  uint64_t removed = NOBODY;
+  if (test_below(&m->rng, 2) == 0) {
+    new_ids[count] = NOBODY; /* is ignored */
+    must(cpb_index_remove(index, new_ids, count + 1, &removed, &failure));
+    assert_true(removed == count);
+  } else
+    must(cpb_index_remove(index, new_ids, count, NULL, &failure));
   for (size_t i = 0; i < count; i++) model_remove(m, new_ids[i]);
 }
 
@@ -327,6 +448,30 @@ static void replace_some(model *m, cpb_index *index, const cpb_exec *exec) {
   must(cpb_index_replace(index, lend(make_rows(m, count, new_rows)), new_ids, exec, &failure));
   for (size_t i = 0; i < count; i++) {
     model_remove(m, new_ids[i]);
+    model_add(m, new_ids[i], new_rows + i * m->row_bytes);
+  }
+}
+
+/* New ids and present ones, in one call. */
+static void put_some(model *m, cpb_index *index, const cpb_exec *exec) {
+  size_t present = some_of(m, 40), count = present, most = count + test_below(&m->rng, 40);
+  cpb_index_report report = {.size = sizeof report};
+  cpb_index_describe(index, &report);
+  for (size_t i = count; i < most && m->count + most < ROWS_MOST / 2; i++) {
+    uint64_t id = m->keyed ? report.next_id + i - present : test_below(&m->rng, ID_SPREAD);
+    bool twice = false;
+    for (size_t j = 0; j < count; j++) twice |= new_ids[j] == id;
+    if (!twice) new_ids[count++] = id;
+  }
+  cpb_view rows = lend(make_rows(m, count, new_rows));
+  if (m->keyed) {
+    name_new(m, present, count);
+    const cpb_index_keys keys = keys_of(new_ids, count);
+    must(cpb_index_put_keys(index, rows, &keys, exec, &failure));
+  } else
+    must(cpb_index_put(index, rows, new_ids, exec, &failure));
+  for (size_t i = 0; i < count; i++) {
+    if (model_has(m, new_ids[i])) model_remove(m, new_ids[i]);
     model_add(m, new_ids[i], new_rows + i * m->row_bytes);
   }
 }
@@ -340,12 +485,18 @@ static void fail_some(model *m, cpb_index *index) {
     new_ids[count - 1] = m->ids[test_below(&m->rng, m->count)];
     assert_int_equal(cpb_index_add(index, rows, new_ids, NULL, NULL), CPB_EINVAL);
     new_ids[count - 1] = NOBODY;
-    assert_int_equal(cpb_index_remove(index, new_ids, count, NULL), CPB_EINVAL);
+    assert_int_equal(cpb_index_remove(index, new_ids, count, NULL, NULL), CPB_EINVAL);
   }
   if (m->dtype != CPB_F32) return;
   ((float *)(void *)new_rows)[test_below(&m->rng, count * m->cols)] = NAN;
   cpb_error error;
-  assert_int_equal(cpb_index_add(index, rows, NULL, NULL, &error), CPB_EROW);
+  if (m->keyed) {
+    for (size_t i = 0; i < count; i++)
+      key_offsets[i + 1] = key_offsets[i] + (size_t)sprintf(key_texts + key_offsets[i], "new %zu", i);
+    const cpb_index_keys keys = {key_texts, key_offsets, count};
+    assert_int_equal(cpb_index_put_keys(index, rows, &keys, NULL, &error), CPB_EROW);
+  } else
+    assert_int_equal(cpb_index_add(index, rows, NULL, NULL, &error), CPB_EROW);
   assert_true(error.row >= 0 && (size_t)error.row < count);
 }
 
@@ -367,7 +518,32 @@ static bool has_state(const cpb_index *index, const model *m) {
   for (size_t i = 0; same && i < m->count; i++)
     same = cpb_index_rows(index, &m->ids[i], 1, row, NULL) == CPB_OK &&
            memcmp(row, m->rows + i * m->row_bytes, m->row_bytes) == 0;
+  if (same && m->keyed) keys_are_right(m, index);
   return same;
+}
+
+/* Another process, as far as the file is concerned: a reader that is never opened again, but after a power failure. */
+static cpb_index *follower;
+
+static void follow(bool again) {
+  if (!again && follower != NULL) return;
+  cpb_index_free(follower);
+  follower = opened(file_name, false);
+  must(cpb_index_follow(follower, true, &failure));
+}
+
+static void stop_following(void) {
+  cpb_index_free(follower);
+  follower = NULL;
+}
+
+static void follower_is_right(model *m) {
+  static char row[COLS_MOST * 8];
+  uint64_t first = m->count > 0 ? m->ids[0] : 0;
+  if (follower == NULL) return;
+  (void)!cpb_index_rows(follower, &first, 1, row, NULL); /* reads follow as searches do; describe does not */
+  assert_true(has_state(follower, m));
+  search_is_right(m, follower, NULL);
 }
 
 static model copy_of(const model *m) {
@@ -401,7 +577,7 @@ static cpb_index *close_and_open(model *m, cpb_index *index) {
   assert_int_equal(cpb_index_open(file_name, true, &second, NULL), CPB_EIO); /* one writer */
   cpb_index *reader = opened(file_name, false);
   assert_true(has_state(reader, m));
-  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL), CPB_EINVAL);
+  assert_int_equal(cpb_index_remove(reader, m->ids, m->count > 0, NULL, NULL), CPB_EINVAL);
   cpb_index_free(index);
   index = opened(file_name, true);
   assert_true(has_state(index, m) && has_state(reader, m));
@@ -410,9 +586,10 @@ static cpb_index *close_and_open(model *m, cpb_index *index) {
 }
 
 static void change_something(model *m, cpb_index *index) {
-  switch (test_below(&m->rng, 3)) {
+  switch (test_below(&m->rng, 4)) {
   case 0: add(m, index, true, NULL); break;
   case 1: remove_some(m, index); break;
+  case 2: put_some(m, index, NULL); break;
   default: replace_some(m, index, NULL); break;
   }
 }
@@ -512,8 +689,10 @@ static cpb_index *end_abruptly(model *m, cpb_index *index, bool power) {
   if (power) crash_disk_lose_power(&m->rng, old_name);
   assert_int_equal(unlink(old_name), 0);
   index = opened(file_name, true);
+  if (power) follow(true);
   adopt_state(m, index, power ? crash_disk->synced : crash_disk->done);
   must(cpb_index_check(index, NULL, &failure));
+  follower_is_right(m);
   return index;
 }
 
@@ -529,6 +708,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
   options.dtype = m.dtype;
   options.metric = m.metric;
   options.borrow = lent.wanted;
+  options.keys = m.keyed;
   if (m.cols > 1 && test_below(&m.rng, 3) == 0) /* otherwise chosen by the program */
     test_levels(&m.rng, m.cols, options.levels);
   cpb_index *index;
@@ -540,9 +720,13 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
     case 3: remove_some(&m, index); break;
     case 4:
       if (!numbered || test_below(&m.rng, 4) == 0) replace_some(&m, index, exec);
+      if (!numbered || test_below(&m.rng, 4) == 0) put_some(&m, index, exec);
       break;
     case 5: range_is_right(&m, index, exec); break;
-    case 6: rows_are_right(&m, index); break;
+    case 6:
+      rows_are_right(&m, index);
+      if (in_file) follower_is_right(&m);
+      break;
     case 7:
       fail_some(&m, index);
       if (test_below(&m.rng, 4) != 0) break;
@@ -553,6 +737,7 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
       if (in_file && test_below(&m.rng, 4) != 0) break;
       index = move_to_file(&m, index, in_file);
       in_file = true;
+      follow(false);
       break;
     case 9:
       if (in_file) index = close_and_open(&m, index);
@@ -564,6 +749,8 @@ static void live_through(const model *start, int steps, bool numbered, const cpb
     default: search_is_right(&m, index, exec); break;
     }
   search_is_right(&m, index, exec);
+  if (in_file) follower_is_right(&m);
+  stop_following();
   cpb_index_free(index);
   take_back();
   unlink(file_name);
@@ -593,6 +780,8 @@ static void histories(void **state) {
                .cols = widths[test_below(&rng, sizeof widths / sizeof *widths)],
                .shape = (int)test_below(&rng, 4)};
     bool numbered = test_below(&rng, 2) == 0;
+    m.keyed = test_below(&rng, 3) == 0;
+    numbered |= m.keyed;
     m.rng = rng;
     lent.wanted = run % 2 == 1;
     live_through(&m, 40, numbered, run % 3 == 0 ? cpb_pool_exec(pool) : NULL);

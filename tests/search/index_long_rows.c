@@ -2,7 +2,7 @@
  * order, whatever the rows are. */
 #include "support/check.h"
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/capball.h"
 #include "base/rows.h"
 

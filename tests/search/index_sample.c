@@ -2,7 +2,7 @@
  * bits and order, whatever the sample contains. */
 #include "support/check.h"
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "capball/capball.h"
 #include "base/rows.h"
 #include "support/scratch.h"
@@ -96,7 +96,7 @@ static size_t remove_some(cpb_index *index, cpb_view rows, uint64_t *kept) {
   for (size_t i = 0; i < QUERIES; i++) gone[wanted[i * MOST_K].id] = true;
   for (uint64_t i = 0; i < ROWS; i++) {
     if (gone[i]) {
-      assert_int_equal(cpb_index_remove(index, &i, 1, NULL), CPB_OK);
+      assert_int_equal(cpb_index_remove(index, &i, 1, NULL, NULL), CPB_OK);
       continue;
     }
     memmove(data + count * bytes_of_row, data + i * bytes_of_row, bytes_of_row);
@@ -158,7 +158,7 @@ static void try_bytes(cpb_dtype dtype, cpb_metric metric) {
   assert_int_equal(cpb_index_check(opened, NULL, NULL), CPB_OK);
   expect_rows(opened, ids, ROWS);
   cpb_index_free(opened);
-  assert_int_equal(cpb_index_remove(index, ids, 100, NULL), CPB_OK);
+  assert_int_equal(cpb_index_remove(index, ids, 100, NULL, NULL), CPB_OK);
   assert_int_equal(cpb_index_compact(index, NULL, NULL), CPB_OK);
   expect_rows(index, ids + 100, ROWS - 100);
   cpb_index_free(index);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 
 enum { D = 40, ROWS = 90, READERS = 8, CHANGES = TEST_SANITIZED ? 60 : 300 };
 

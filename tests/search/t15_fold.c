@@ -188,7 +188,8 @@ static void compare_row(const problem *p, const cpb_byte_filter *filter, folded 
   for (size_t level = 1; level < fold->levels; level++) {
     cpb_record_write(fold, level, f->numbers + row * fold->numbers, f->error + row * fold->levels, &before,
                      f->record);
-    count_wrong(cpb_fold_pass(asked, level, run->step, f->record, bound, &passed));
+    const void *record = f->record;
+    count_wrong(cpb_fold_pass(asked, level, &record, &run->step, bound, &passed, 1) == 1);
     count_wrong(mpfr_cmp_d(value, cpb_fold_nearest(asked, level, 0, f->record, &passed)) >= 0);
   }
 }

@@ -2,7 +2,7 @@
 #ifndef CPB_TEST_LEVELS_H
 #define CPB_TEST_LEVELS_H
 
-#include "capball/advanced/index.h"
+#include "capball/index.h"
 #include "support/check.h"
 
 /* Chosen by the program, none, or any: of a few rows directions are as good as arbitrary. */

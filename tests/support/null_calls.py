@@ -28,7 +28,8 @@ OPTIONAL = {
     "report": ["cpb_engine_measure"],
 }
 OPTIONAL_IN = {
-    "cpb_classes_to_c.name", "cpb_index_add.ids", "cpb_model_to_c.name", "cpb_recommend_fit.queries",
+    "cpb_classes_to_c.name", "cpb_index_add.ids", "cpb_index_read.ids", "cpb_index_read.rows", "cpb_index_remove.removed",
+    "cpb_index_refresh.changed", "cpb_model_to_c.name", "cpb_recommend_fit.queries",
     "cpb_engine_from_command.engine->ask", "cpb_reader_store.store->get", "cpb_view_get.store->get",
     "cpb_view_next.source->next", "cpb_view_next.source->rewind", "cpb_view_rewind.source->next", "cpb_view_rewind.source->rewind",
 }

@@ -152,6 +152,9 @@ def search(browser, base, wrong):
         if not browser.until("document.querySelector('#found a') !== null"):
             wrong.append(f"search: {query!r} finds nothing")
             continue
+        place = browser.run("(({ left, right }) => [left, right, innerWidth])(document.getElementById('found').getBoundingClientRect())")
+        if place[0] < 0 or place[1] > place[2]:
+            wrong.append(f"search: the answers stand from {place[0]} to {place[1]} of {place[2]} pixels")
         if wanted == "":
             continue
         browser.key("Enter", "\r")
@@ -188,8 +191,9 @@ def menu_and_theme(browser, folder, wrong):
     browser.open((folder / "index.html").as_uri())
     shown = "getComputedStyle(document.getElementById('menu')).display"
     before = browser.run(shown)
-    browser.run("document.getElementById('menu-button').click()")
-    if (before, browser.run(shown)) != ("none", "block"):
+    browser.run("scrollTo(0, 500); document.getElementById('menu-button').click()")
+    top = browser.run("document.getElementById('menu').getBoundingClientRect().top")
+    if (before, browser.run(shown)) != ("none", "block") or not 0 <= top < WIDTHS["phone"][1]:
         wrong.append("the menu of a phone does not open")
     back = "getComputedStyle(document.body).backgroundColor"
     light = browser.run(back)
@@ -226,6 +230,9 @@ if __name__ == "__main__":
         count = widths(browser, folder, wrong)
         browser.size(*WIDTHS["desk"])
         search(browser, folder.as_uri(), wrong)
+        browser.size(*WIDTHS["phone"])
+        search(browser, folder.as_uri(), wrong)
+        browser.size(*WIDTHS["desk"])
         served(browser, folder, wrong)
         menu_and_theme(browser, folder, wrong)
         pictures(browser, folder, target)

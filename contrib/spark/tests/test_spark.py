@@ -152,7 +152,6 @@ def as_frame(session, rows, ids):
     return session.createDataFrame(pa.table({"id": np.asarray(ids), "features": vectors.cast(pa.list_(vectors.type.value_type))}))
 
 
-@pytest.mark.parametrize("partitions", PARTITIONS)
 def test_a_model_of_the_command_has_its_p_values_and_verdicts(session, frame, rows, of_command, tmp_path):
     folder = of_command("ball", "rows.npy", "-o", "robust.json", "--contamination", "0.05")
     ball = capball.BallModel.load(folder / "robust.json")
@@ -168,6 +167,7 @@ def test_a_model_of_the_command_has_its_p_values_and_verdicts(session, frame, ro
         BallDetectorModel(capball.svdd(rows, 0.5), idCol="id", pCol="p").transform(frame)
 
 
+@pytest.mark.parametrize("partitions", PARTITIONS)
 def test_map_ball_and_neighbours_are_the_commands(session, frame, rows, of_command, partitions, monkeypatch, tmp_path):
     monkeypatch.setattr(_gather, "DIRECT", 32)  # 64 pieces are merged in the workers first
     some = frame.repartition(partitions).cache()
@@ -261,6 +261,7 @@ def test_the_sample_of_the_page(frame, tmp_path, monkeypatch):
     assert names["near"].count() == 5 and names["pairs"].count() >= 5 and capball.SphereMap.load("map.json").s == names["model"].map.s
 
 
+@full
 def test_columns_of_every_kind(session, frame, rows, tmp_path):
     wanted = capball.fit(rows.astype(np.float64)).to_json()
     doubles = frame.withColumn("features", F.col("features").cast("array<double>"))

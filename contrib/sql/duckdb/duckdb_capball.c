@@ -437,8 +437,29 @@ static bool register_aggregates(duckdb_connection connection, const char *name) 
   return added;
 }
 
+static void tell_version(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+  (void)info;
+  for (idx_t i = 0; i < duckdb.data_chunk_get_size(input); i++)
+    duckdb.vector_assign_string_element(output, i, cpb_version());
+}
+
+static bool register_version(duckdb_connection connection) {
+  duckdb_scalar_function_set set = duckdb.create_scalar_function_set("capball_version");
+  duckdb_scalar_function function = duckdb.create_scalar_function();
+  duckdb_logical_type text = simple(DUCKDB_TYPE_VARCHAR);
+  duckdb.scalar_function_set_name(function, "capball_version");
+  duckdb.scalar_function_set_function(function, tell_version);
+  duckdb.scalar_function_set_return_type(function, text);
+  duckdb.destroy_logical_type(&text);
+  bool added = duckdb.add_scalar_function_to_set(set, function) == DuckDBSuccess &&
+               duckdb.register_scalar_function_set(connection, set) == DuckDBSuccess;
+  duckdb.destroy_scalar_function(&function);
+  duckdb.destroy_scalar_function_set(&set);
+  return added;
+}
+
 static bool register_all(duckdb_connection connection) {
-  bool added = register_aggregates(connection, "capball_fit") &&
+  bool added = register_version(connection) && register_aggregates(connection, "capball_fit") &&
                register_aggregates(connection, "capball_enclosing_ball") &&
                register_aggregates(connection, "capball_svdd") &&
                register_aggregates(connection, "capball_detector");

@@ -2,6 +2,9 @@
 
 -- Scalar functions: NULL for NULL. Maps, models and regions are JSON as text, as the command writes them.
 
+CREATE FUNCTION capball_version() RETURNS text
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+
 CREATE FUNCTION capball_embed(map text, x real[]) RETURNS real[]
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 

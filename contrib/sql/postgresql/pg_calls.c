@@ -4,6 +4,7 @@
 #include <catalog/pg_type.h>
 #include <fmgr.h>
 #include <funcapi.h>
+#include <utils/builtins.h>
 #include <utils/memutils.h>
 
 #include "pg_error.h"
@@ -138,3 +139,6 @@ PG_FUNCTION_INFO_V1(capball_is_outlier);
 Datum capball_is_outlier(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_IS_OUTLIER]); }
 PG_FUNCTION_INFO_V1(capball_p_value);
 Datum capball_p_value(PG_FUNCTION_ARGS) { return answer(fcinfo, &sql_calls[SQL_P_VALUE]); }
+
+PG_FUNCTION_INFO_V1(capball_version);
+Datum capball_version(PG_FUNCTION_ARGS) { PG_RETURN_TEXT_P(cstring_to_text(cpb_version())); }

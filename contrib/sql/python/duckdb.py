@@ -195,6 +195,7 @@ def add_functions(connection: Any) -> None:
     def add(name: str, function: Any, parameters: list[str], result: str) -> None:
         connection.create_function(name, function, parameters, result, type="arrow")
 
+    connection.execute(f"CREATE OR REPLACE TEMP MACRO capball_version() AS '{_core.version}'")
     for kind in ("map", "model", "region"):
         add(f"_capball_{kind}", parser(kind), ["VARCHAR"], "BIGINT")
     for name, kind, third, result in _calls:

@@ -287,12 +287,18 @@ static int add_scalar(sqlite3 *db, const sql_call *call) {
   return sqlite3_create_function_v2(db, call->name, count, FLAGS, f, call_scalar, NULL, NULL, scalar_free);
 }
 
+static void tell_version(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count, (void)values;
+  sqlite3_result_text(context, cpb_version(), -1, SQLITE_STATIC);
+}
+
 __attribute__((visibility("default"))) int sqlite3_capball_init(sqlite3 *db, char **message,
                                                                 const sqlite3_api_routines *api);
 int sqlite3_capball_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
   (void)message;
   SQLITE_EXTENSION_INIT2(api);
-  int code = SQLITE_OK;
+  int code =
+      sqlite3_create_function_v2(db, "capball_version", 0, FLAGS, NULL, tell_version, NULL, NULL, NULL);
   for (size_t i = 0; code == SQLITE_OK && i < SQL_CALLS; i++) code = add_scalar(db, &sql_calls[i]);
   for (size_t i = 0; code == SQLITE_OK && i < AGGREGATES; i++)
     code = sqlite3_create_function_v2(db, aggregates[i].name, aggregates[i].count, FLAGS,

@@ -321,3 +321,7 @@ def test_a_parquet_file_is_fitted_embedded_and_scored_in_one_statement(con, tmp_
 
 def test_the_sample_of_the_module():
     assert doctest.testmod(capball.duckdb).failed == 0
+
+
+def test_version(con):
+    assert one(con, "SELECT capball_version()") == capball.__version__

@@ -336,3 +336,7 @@ def test_no_memory_is_lost_over_many_calls(db, rows):
     work()
     after = memory(db)
     assert after[0] - before[0] < 4 << 20 and after[1] - before[1] < 1 << 20, (before, after)
+
+
+def test_version(db):
+    assert one(db, "SELECT capball_version()") == capball.__version__

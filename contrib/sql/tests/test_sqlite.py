@@ -284,3 +284,7 @@ def test_with_sqlite_vec_a_cosine_answers_a_range(table, rows):
                              {"m": text, "q": q.tobytes()}).fetchall()
         wanted = table.execute("SELECT row FROM e WHERE vec_distance_l2(x, ?) <= 4 ORDER BY row", (q.tobytes(),)).fetchall()
         assert near == wanted and len(wanted) > 0
+
+
+def test_version(db):
+    assert one(db, "SELECT capball_version()") == capball.__version__

@@ -18,6 +18,7 @@ import inspect
 import json
 import logging
 import os
+import time
 import warnings
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -88,23 +89,37 @@ class Euclidean:
                 a quarter of that norm, lead to a new choice and fit, and to an engine that is built again. False, and
                 where the map was given: a warning, and `outgrown` says what has happened
 
-    Ids count the rows from 0 in the order they were added; removed rows keep theirs.
+    budget      what a query may cost: a whole number of candidates, or seconds as a float. The transform is chosen, and the
+                number of candidates set, to be as right as that allows; `expected` is the recall to expect and its standard
+                error, measured on rows of the index, as `audit` of a search measures it on queries
+
+    Ids count the rows from 0 in the order they were added, and removed rows keep theirs; or they are those that add and put
+    are given, whole numbers or anything hashable.
     """
+
+    expected: tuple[float, float] | None = None
+    _names: np.ndarray | None = None  # the user's ids of all rows
+    _places: dict[Any, int]  # of those that can be found
 
     def __init__(self, engine: Any = "hnswlib", *, transform: str = "auto", map: capball.SphereMap | None = None,
                  scale: float = 1.0, candidates: int | None = None, ball: bool = True, twice: bool = False,
-                 metric: str | None = None, refit: bool = True, **settings: Any) -> None:
+                 metric: str | None = None, refit: bool = True, budget: float | None = None, **settings: Any) -> None:
         known = ("auto", "sphere", *_core.TRANSFORMS)
         if transform not in known:
             raise ValueError(f"transform must be one of {', '.join(known)}, got {transform!r}")
         self.engine: Engine = adapters.engine(engine, **settings)
         self._made = (engine if isinstance(engine, str) else None, settings)
+        if budget is not None and (isinstance(budget, bool) or not budget > 0):
+            raise ValueError(f"budget must be candidates or seconds, > 0, got {budget!r}")
+        self.budget, self._places = budget, {}
+        if isinstance(budget, (int, np.integer)):
+            candidates = int(budget)
         self.transform = "sphere" if map is not None and transform == "auto" else transform
         self.map, self.scale, self._given = map, scale, map is not None
         self.candidates, self.ball, self.twice, self.refit = candidates, ball, twice, refit
         self.metric = metric or ("" if transform == "auto" and map is None else _METRIC.get(transform, "cosine"))
-        if self.metric and self.metric not in self.engine.metrics:
-            raise ValueError(f"the engine ranks by {', '.join(self.engine.metrics)}, not by {self.metric}")
+        if self.metric and self.metric not in adapters.metrics_of(self.engine):
+            raise ValueError(f"the engine ranks by {', '.join(adapters.metrics_of(self.engine))}, not by {self.metric}")
         self._wanted = (self.transform, self.metric, self.scale, self.twice)
         self.rows: np.ndarray = np.empty((0, 0))
         self.trials: list[Trial] = []
@@ -136,7 +151,58 @@ class Euclidean:
         return (f"{self.transform} by {self.metric}; measured, as recall of the candidates +- standard error (recall of the first): "
                 + ", ".join(map(str, self.trials)))
 
-    def add(self, rows: Any) -> "Euclidean":
+    def put(self, rows: Any, ids: Any) -> "Euclidean":
+        """Adds rows, in place of those that have their ids."""
+        known = [one for one in _listed(ids) if one in self._places]
+        before = dict(self.__dict__, _places=dict(self._places))
+        try:
+            if known and len(known) < len(self):
+                self.remove(known)
+            elif known:  # nothing is left to be fitted to meanwhile
+                self._alive, self._places = np.zeros_like(self._alive), {}
+            return self.add(rows, ids)
+        except BaseException:
+            self.__dict__.update(before, _stale=True)
+            raise
+
+    def _name(self, count: int, ids: Any) -> None:
+        """The next rows get ids, or none have any."""
+        first = len(self.rows) - count
+        if (ids is None) != (self._names is None) and first:
+            raise ValueError("the rows of this index have ids: pass ids=" if ids is None else "the rows of this index have no ids")
+        if ids is None:
+            return
+        names = _listed(ids)
+        if len(names) != count:
+            raise ValueError(f"there are {len(names)} ids for {count} rows")
+        places = dict(self._places)
+        for place, name in enumerate(names, first):
+            if name in places:
+                raise ValueError(f"id {name!r} is {'in the index already' if name in self._places else 'given twice'}")
+            places[name] = place
+        new = np.empty(count, object)
+        new[:] = names
+        self._names, self._places = new if self._names is None else np.concatenate([self._names, new]), places
+
+    def _own(self, ids: Any) -> np.ndarray:
+        """Numbers of the rows with these ids."""
+        if self._names is None:
+            return np.atleast_1d(np.asarray(ids))
+        missing = [one for one in _listed(ids) if one not in self._places]
+        if missing:
+            raise ValueError(f"id {missing[0]!r} is not in the index")
+        return np.array([self._places[one] for one in _listed(ids)], np.int64)
+
+    def _named(self, numbers: np.ndarray) -> np.ndarray:
+        """The ids of rows of these numbers; None for -1."""
+        if self._names is None:
+            return numbers
+        named = np.empty(numbers.shape, object)
+        named[numbers >= 0] = self._names[numbers[numbers >= 0]]
+        whole = all(isinstance(one, (int, np.integer)) for one in named.ravel())
+        return named.astype(np.int64) if whole and named.size else named
+
+    def add(self, rows: Any, ids: Any = None) -> "Euclidean":
         """Takes rows in, after those that are there already.
 
         Engines that grow (hnswlib, usearch, faiss) take the new ones alone; others are built again from all rows, and so
@@ -149,17 +215,39 @@ class Euclidean:
         before = dict(self.__dict__)
         try:
             self.rows = np.concatenate([self.rows, rows]) if first else rows
+            self._name(len(rows), ids)
             self._alive = np.concatenate([self._alive, np.ones(len(rows), bool)])
             self._k = 0
             if not first or self._have_left(rows):
                 self._build(anew=True)
             elif self._stale or not self._grow(rows):
                 self._build(fit=self._refits)
+            self._spend()
         except BaseException:
             self.__dict__.update(before, _stale=self._stale)
             raise
         self._warn(before["outgrown"])
         return self
+
+    def _spend(self) -> None:
+        """As many candidates as the budget allows, and what to expect of them."""
+        if self.budget is None or len(self) < 2:
+            return
+        some = np.random.default_rng(1).permutation(np.flatnonzero(self._alive))[:64]
+        if isinstance(self.budget, float):
+            count, most = 10, len(self._held)
+            self.candidates = count
+            while count < most:
+                self.candidates = min(2 * count, most)
+                if _seconds(self, self.rows[some[:16]]) > self.budget:
+                    self.candidates = count
+                    break
+                count = self.candidates
+        k = min(10, len(self) - 1)
+        found = _core_search(self, self.rows[some], k + 1)
+        truth = np.flatnonzero(self._alive)[capball.knn(self.rows[self._alive], self.rows[some], k + 1).ids]
+        shares = [len(np.setdiff1d(np.intersect1d(a, b), own)) / max(1, len(np.setdiff1d(b, own))) for a, b, own in zip(found, truth, some)]
+        self.expected = _mean(np.array(shares))
 
     def _checked(self, rows: Any) -> np.ndarray:
         rows = np.atleast_2d(_arrays.rows(rows, "rows"))
@@ -205,10 +293,11 @@ class Euclidean:
             if self._refits:
                 return False
             raise ValueError(f"{error}: the transform was not fitted for it, and is not fitted again") from error
-        if not hasattr(self.engine, "grow"):
+        grow = adapters.grower_of(self.engine)
+        if grow is None:
             return False
         self._stale = True
-        self.engine.grow(embedded, len(self._held))
+        grow(embedded, len(self._held))
         self._held = np.concatenate([self._held, np.arange(len(self.rows) - len(rows), len(self.rows))])
         self._stale = False
         return True
@@ -231,12 +320,18 @@ the transform was fitted, and neighbours may be missed""" if out else ""
 
     def remove(self, ids: Any) -> "Euclidean":
         """Rows that are not found any more; their ids are not given to others. The engine keeps them until it is built again."""
-        ids = np.atleast_1d(np.asarray(ids))
+        ids = self._own(ids)
         if ids.dtype.kind not in "iu" or ids.size and (ids.min() < 0 or ids.max() >= len(self.rows)):
             raise ValueError(f"ids must be whole numbers from 0 to {len(self.rows) - 1}")
         ids = np.unique(ids)[self._alive[np.unique(ids)]]
         self._alive = self._alive.copy()
         self._alive[ids] = False
+        if self._names is not None:
+            self._places = {name: place for name, place in self._places.items() if self._alive[place]}
+        if hasattr(self.engine, "remove") and not self._stale:
+            self._stale = True
+            self.engine.remove(np.flatnonzero(np.isin(self._held, ids)))
+            self._stale = False
         said, leave = self.outgrown, self._have_left(self.rows[ids], leave=True)
         before = dict(self.__dict__)
         try:
@@ -260,8 +355,9 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         k = min(k, len(base))
         truth = capball.knn(base, queries, k).ids
         count = max(k, self._count(k) * len(base) // len(rows))  # of fewer rows fewer candidates: as hard as all rows are
-        has_l2 = "l2" in self.engine.metrics
-        ways = [way for way in _TRIED if way[1] in self.engine.metrics and self.metric in ("", way[1])
+        metrics = adapters.metrics_of(self.engine)
+        has_l2 = "l2" in metrics
+        ways = [way for way in _TRIED if way[1] in metrics and self.metric in ("", way[1])
                 and not (way[:2] == ("none", "cosine") and has_l2)]
         if len(ways) < 2:
             return Trial(*(ways or [("sphere", self.metric or "cosine", 1.0)])[0], float("nan"), 0.0, twice=self.twice)
@@ -376,7 +472,11 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         """Which rows may be found; None: all."""
         if filter is None:
             return None if self._alive.all() else self._alive
-        given = np.asarray(filter)
+        given = np.asarray(list(filter) if isinstance(filter, (set, frozenset)) else filter)
+        if self._names is not None and given.dtype != bool:
+            own = np.zeros(len(self.rows), bool)
+            own[[self._places[one] for one in _listed(filter) if one in self._places]] = True
+            return self._alive & own
         if given.dtype == bool and given.shape == self._alive.shape:
             return self._alive & given
         if given.dtype.kind in "iu" and given.ndim == 1 and (given.size == 0 or 0 <= given.min() and given.max() < len(self.rows)):
@@ -408,7 +508,7 @@ the transform was fitted, and neighbours may be missed""" if out else ""
             those = np.arange(len(self.rows)) if allowed is None else np.flatnonzero(allowed)
             true = those[capball.knn(self.rows[those], queries[some], k).ids]
             beside["recall"], beside["recall_error"] = _mean(_shares(near[some], true))
-        return capball.Neighbors(distances, near, **beside)
+        return capball.Neighbors(distances, self._named(near), **beside)
 
     def _count(self, k: int) -> int:
         return max(k, self.candidates or max(100, 10 * k))
@@ -448,7 +548,9 @@ the transform was fitted, and neighbours may be missed""" if out else ""
             first = int(np.argmin(proven))
             raise ValueError(f"query {first}: the engine found {len(found[first].ids)} of {wanted[first]} rows within {limits[first]}, "
                              f"{wanted[first] - len(found[first].ids)} are missing" + (f": most = {most} is too few" if most else ""))
-        return capball.Within.join(found, proven if certificates else None)
+        joined = capball.Within.join(found, proven if certificates else None)
+        joined.ids = self._named(joined.ids)
+        return joined
 
     range = range_search
 
@@ -458,6 +560,8 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         """Writes rows, transform, index, engine and settings into a folder."""
         if len(self.rows) == 0:
             raise ValueError("there are no rows yet: add some")
+        if not all(hasattr(self.engine, word) for word in ("save", "load")):
+            raise ValueError(f"{type(self.engine).__name__} has no save and load: it cannot be saved")
         if self._stale:
             self._build()
         folder = Path(folder)
@@ -465,6 +569,7 @@ the transform was fitted, and neighbours may be missed""" if out else ""
         np.save(folder / "rows.npy", self.rows)
         np.save(folder / "alive.npy", self._alive)
         np.save(folder / "held.npy", self._held)
+        names = None if self._names is None else [one.item() if isinstance(one, np.generic) else one for one in self._names]
         way: Any = None
         if isinstance(self.way, capball.SphereMap):
             self.way.save(folder / "map.json")
@@ -479,7 +584,8 @@ the transform was fitted, and neighbours may be missed""" if out else ""
                  "transform": self.transform, "metric": self.metric, "scale": self.scale, "candidates": self.candidates,
                  "ball": self.ball, "twice": self.twice, "refit": self.refit, "given": self._given, "wanted": self._wanted,
                  "fitted": [self._fitted[0].tolist(), self._fitted[1]], "sums": self._sums.tolist(), "outgrown": self.outgrown,
-                 "way": way, "trials": self.trials, "shape": self.rows.shape}
+                 "way": way, "trials": self.trials, "shape": self.rows.shape, "ids": names, "budget": self.budget,
+                 "expected": self.expected}
         (folder / "index.json").write_text(json.dumps(facts))
 
     @classmethod
@@ -518,6 +624,12 @@ the transform was fitted, and neighbours may be missed""" if out else ""
             index._fitted, index._sums = (np.array(facts["fitted"][0]), facts["fitted"][1]), np.array(facts["sums"])
             index.outgrown = facts["outgrown"]
         index.trials = [Trial(*trial) for trial in facts["trials"]]
+        if facts.get("ids") is not None:
+            index._names = np.empty(len(index.rows), object)
+            index._names[:] = facts["ids"]
+            index._places = {name: place for place, name in enumerate(facts["ids"]) if index._alive[place]}
+        index.budget, expected = facts.get("budget"), facts.get("expected")
+        index.expected = None if expected is None else tuple(expected)
         if facts["transform"] == "sphere":
             index.map = index.way = capball.SphereMap.load(folder / "map.json")
         else:
@@ -527,6 +639,33 @@ the transform was fitted, and neighbours may be missed""" if out else ""
             raise ValueError(f"{folder}: the transform is of {index.way.d} columns, the rows have {index.rows.shape[1]}")
         index.engine.load(folder / "index", index.way.embed(index.rows[index._held[:1]], dtype="float32").shape[1], index.metric)
         return index
+
+
+def _listed(ids: Any) -> list[Any]:
+    """Ids as a list; numbers of NumPy as those of Python."""
+    if isinstance(ids, str) or np.ndim(ids) == 0 and not isinstance(ids, (set, frozenset)):
+        return [ids.item() if isinstance(ids, np.generic) else ids]
+    return ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)
+
+
+def _core_search(index: Euclidean, queries: np.ndarray, k: int) -> np.ndarray:
+    """Numbers of the rows that a search finds, -1 behind them."""
+    named, index._names = index._names, None
+    try:
+        return index.search(queries, k).ids
+    finally:
+        index._names = named
+
+
+def _seconds(index: Euclidean, queries: np.ndarray) -> float:
+    """What a query costs, asked by itself: the median."""
+    index.search(queries[:1], min(10, len(index)))
+    times = []
+    for query in queries:
+        begin = time.perf_counter()
+        index.search(query[None], min(10, len(index)))
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
 
 
 def _only(near: capball.Neighbors, those: Any) -> capball.Neighbors:

@@ -7,6 +7,9 @@ defaults are those of the engine's documentation. Ids count rows from 0; -1 stan
 from __future__ import annotations
 
 import inspect
+import sqlite3
+import tempfile
+import uuid
 from pathlib import Path
 from typing import Any, Callable, Protocol, Sequence
 
@@ -16,23 +19,29 @@ from capball._extras import module
 
 
 class Engine(Protocol):
-    """What `Euclidean` asks of an engine."""
+    """What `Euclidean` asks of an engine. It may have more, which is used where it is there:
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """What it ranks by."""
+    metrics                 what it ranks by, of "l2", "ip" and "cosine"; ("cosine",) otherwise
+    add(rows, first)        takes more rows in, numbered from `first` on; otherwise it is built again. `grow` is the same
+    remove(ids)             forgets rows, by their numbers; otherwise they are left out of its answers
+    save(path)              writes it, and load(path, d, metric) reads it back; otherwise it cannot be saved
+    """
 
     def build(self, rows: np.ndarray, metric: str) -> None:
-        """Takes all rows in, float32."""
+        """Takes all rows in, float32, numbered from 0."""
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        """int64 ids of the k best rows of each query, the best first."""
+        """int64 numbers of the k best rows of each query, the best first; -1 where there are fewer."""
 
-    def save(self, path: Path) -> None:
-        """Writes the index."""
 
-    def load(self, path: Path, d: int, metric: str) -> None:
-        """Reads it back."""
+def metrics_of(engine: Any) -> tuple[str, ...]:
+    """What an engine ranks by."""
+    return tuple(getattr(engine, "metrics", ("cosine",)))
+
+
+def grower_of(engine: Any) -> Any:
+    """What takes more rows in, or None."""
+    return getattr(engine, "add", None) or getattr(engine, "grow", None)
 
 
 def _full(found: Sequence[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
@@ -263,6 +272,167 @@ class Pgvector(Engine):
         self.table, self.operator = path.read_text(), self._names[metric][1]
 
 
+class Voyager:
+    """A graph of Spotify's Voyager."""
+
+    package = "voyager"
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "Cosine", "l2": "Euclidean", "ip": "InnerProduct"}
+
+    def __init__(self, M: int = 16, ef_construction: int = 200, ef: int = 200, seed: int = 1) -> None:
+        self.M, self.ef_construction, self.ef, self.seed = M, ef_construction, ef, seed
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        voyager = module("voyager")
+        self.index = voyager.Index(getattr(voyager.Space, self._names[metric]), rows.shape[1], M=self.M,
+                                   ef_construction=self.ef_construction, random_seed=self.seed)
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        self.index.add_items(np.ascontiguousarray(rows, np.float32), list(range(first, first + len(rows))), num_threads=1)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return self.index.query(np.ascontiguousarray(queries, np.float32), k, num_threads=1, query_ef=max(self.ef, k))[0].astype(np.int64)
+
+
+class Lancedb:
+    """A table of LanceDB, searched without an index."""
+
+    package = "lancedb"
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "cosine", "l2": "l2", "ip": "dot"}
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.folder, self.kind = tempfile.TemporaryDirectory(), self._names[metric]
+        self.table = module("lancedb").connect(self.folder.name).create_table("rows", self._table(rows, 0))
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        self.table.add(self._table(rows, first))
+
+    @staticmethod
+    def _table(rows: np.ndarray, first: int) -> Any:
+        pa = module("pyarrow")
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows, np.float32).ravel()), rows.shape[1])
+        return pa.table({"id": np.arange(first, first + len(rows)), "vector": vectors})
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return _full([self.table.search(q.astype(np.float32)).distance_type(self.kind).limit(k).select(["id"]).to_arrow()["id"].to_numpy()
+                      for q in queries], k)
+
+
+class Qdrant:
+    """A collection of Qdrant in its local mode, in memory."""
+
+    package = "qdrant_client"
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "Cosine", "l2": "Euclid", "ip": "Dot"}
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        client = module("qdrant_client")
+        self.client = client.QdrantClient(":memory:")
+        self.client.create_collection("rows", vectors_config=client.models.VectorParams(size=rows.shape[1], distance=self._names[metric]))
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        models = module("qdrant_client").models
+        self.client.upsert("rows", models.Batch(ids=list(range(first, first + len(rows))), vectors=rows.tolist()))
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return _full([[point.id for point in self.client.query_points("rows", query=q.tolist(), limit=k).points] for q in queries], k)
+
+
+class Chroma:
+    """A collection of Chroma in this process."""
+
+    package = "chromadb"
+    metrics = ("cosine", "l2", "ip")
+
+    def __init__(self, ef: int = 200, M: int = 16) -> None:
+        self.ef, self.M = ef, M
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        chroma = module("chromadb")
+        client = chroma.EphemeralClient(chroma.config.Settings(anonymized_telemetry=False))
+        space = {"hnsw:space": metric, "hnsw:search_ef": self.ef, "hnsw:construction_ef": self.ef, "hnsw:M": self.M}
+        self.collection = client.create_collection(f"rows-{uuid.uuid4().hex}", metadata=space)
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        for start in range(0, len(rows), 5000):
+            some = rows[start:start + 5000].astype(np.float32)
+            self.collection.add(ids=[str(first + start + i) for i in range(len(some))], embeddings=some)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        found = self.collection.query(query_embeddings=queries.astype(np.float32), n_results=k, include=[])["ids"]
+        return _full([[int(name) for name in some] for some in found], k)
+
+
+class MilvusLite:
+    """A collection of Milvus Lite, in a file."""
+
+    package = "milvus_lite"
+    metrics = ("cosine", "l2", "ip")
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.client = module("pymilvus").MilvusClient(str(Path(self.folder.name) / "rows.db"))
+        self.client.create_collection("rows", dimension=rows.shape[1], metric_type=metric.upper())
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        for start in range(0, len(rows), 1000):
+            self.client.insert("rows", [{"id": first + start + i, "vector": row} for i, row in enumerate(rows[start:start + 1000].tolist())])
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        return _full([[hit["id"] for hit in hits] for hits in self.client.search("rows", data=queries.tolist(), limit=k)], k)
+
+
+class SqliteVec:
+    """A virtual table of sqlite-vec, in memory; it looks at every row."""
+
+    package = "sqlite_vec"
+    metrics = ("cosine", "l2")
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.db: Any = sqlite3.connect(":memory:", check_same_thread=False)
+        if not hasattr(self.db, "enable_load_extension"):  # a Python without extensions of SQLite
+            self.db = module("apsw").Connection(":memory:")
+        self.db.enable_load_extension(True)
+        self.db.load_extension(module("sqlite_vec").loadable_path())
+        self.db.execute(f"CREATE VIRTUAL TABLE rows USING vec0(y float[{rows.shape[1]}] distance_metric={metric})")
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        self.db.executemany("INSERT INTO rows(rowid, y) VALUES(?, ?)",
+                            [(first + i, row.tobytes()) for i, row in enumerate(np.ascontiguousarray(rows, np.float32))])
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        question = "SELECT rowid FROM rows WHERE y MATCH ? AND k = ? ORDER BY distance"
+        return _full([[r[0] for r in self.db.execute(question, (q.tobytes(), min(k, 4096)))] for q in np.ascontiguousarray(queries, np.float32)], k)
+
+
+class Duckdb:
+    """A table of DuckDB, ordered by its own array functions; it looks at every row."""
+
+    package = "duckdb"
+    metrics = ("cosine", "l2", "ip")
+    _names = {"cosine": "array_cosine_distance", "l2": "array_distance", "ip": "array_negative_inner_product"}
+
+    def build(self, rows: np.ndarray, metric: str) -> None:
+        self.kind, self.d = self._names[metric], rows.shape[1]
+        self.db = module("duckdb").connect()
+        self.db.execute(f"CREATE TABLE rows (id BIGINT, y FLOAT[{self.d}])")
+        self.add(rows, 0)
+
+    def add(self, rows: np.ndarray, first: int) -> None:
+        new = Lancedb._table(rows, first)  # noqa: F841, read by DuckDB
+        self.db.execute("INSERT INTO rows SELECT id, vector FROM new")
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        question = f"SELECT id FROM rows ORDER BY {self.kind}(y, ?::FLOAT[{self.d}]) LIMIT {int(k)}"
+        return _full([[r[0] for r in self.db.execute(question, [q.tolist()]).fetchall()] for q in queries.astype(np.float32)], k)
+
+
 class Callable_:
     """Anybody's engine as a function (rows, queries, k, metric) -> ids."""
 
@@ -294,6 +464,13 @@ BY_NAME: dict[str, Callable[..., Engine]] = {
     "scann": Scann,
     "usearch": Usearch,
     "pgvector": Pgvector,
+    "voyager": Voyager,
+    "lancedb": Lancedb,
+    "qdrant": Qdrant,
+    "chroma": Chroma,
+    "milvus-lite": MilvusLite,
+    "sqlite-vec": SqliteVec,
+    "duckdb": Duckdb,
 }
 
 
@@ -305,7 +482,7 @@ def engine(named: Any, **settings: Any) -> Engine:
         made: Any = BY_NAME[named](**settings)
         module(made.package)  # so that a missing one is reported before rows are added
         return made
-    if all(hasattr(named, word) for word in ("metrics", "build", "search", "save", "load")):
+    if all(callable(getattr(named, word, None)) for word in ("build", "search")) and not inspect.isclass(named):
         if settings:
             raise TypeError(f"{type(named).__name__} has its settings already: {', '.join(settings)} came too late")
         return named

@@ -27,7 +27,11 @@
 
   function menus(button, menu) {
     button.hidden = false;
-    button.addEventListener('click', () => button.setAttribute('aria-expanded', String(menu.classList.toggle('open'))));
+    button.addEventListener('click', () => {
+      const isOpen = menu.classList.toggle('open');
+      button.setAttribute('aria-expanded', String(isOpen));
+      if (isOpen) scrollTo(0, 0); // the menu is above the text
+    });
     menu.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
     scrollTo(0, location.hash ? scrollY : 0);
   }
