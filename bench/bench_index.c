@@ -257,7 +257,7 @@ static void write_large(const char *path, uint64_t bytes) {
   cpb_index *index = empty(GAUSS_COLS, CPB_F32);
   uint64_t row = (cpb_block_row_bytes(index) + cpb_block_code_bytes(index)) / CPB_INDEX_BLOCK;
   index->next_id = bytes / row;
-  cpb_index_layout l = cpb_index_layout_of(index, index->next_id, CPB_IDS_NUMBERS);
+  cpb_index_layout l = cpb_index_layout_of(index, index->next_id, CPB_IDS_NUMBERS, 0);
   must(cpb_whole_open(path, &file, &error), &error);
   must(cpb_whole_resize(&file, l.log_at, &error), &error);
   must(cpb_head_write(index, &l, &file, &error), &error);

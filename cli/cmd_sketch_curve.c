@@ -1,6 +1,6 @@
 /* Recall of codes over their bytes, on a sample: how many bytes the data need. */
 #include "capball/advanced/statistics.h"
-#include "capball/sketch.h"
+#include "capball/advanced/estimator.h"
 #include "choice_json.h"
 #include "data_file.h"
 #include "plot.h"
@@ -61,12 +61,12 @@ static int print(const cli_job *job, const findings *f) {
   for (size_t i = 0; i < f->count; i++) {
     const cpb_sketch_options *o = &f->at[i];
     if (curve == NULL)
-      printf("%zu\t%zu\t%s\t%.4f\t%.4f\n", sizes[i], o->code_bytes, cpb_sketch_form_name(o->form),
+      printf("%zu\t%zu\t%s\t%.4f\t%.4f\n", sizes[i], o->code_bytes, cpb_estimator_form_name(o->form),
              o->recall[0], o->recall[1]);
     else
       curve =
           cpb_json_append(curve, cli_json("{s:I, s:I, s:s, s:f, s:f}", "bytes", (uint64_t)sizes[i], "used",
-                                          (uint64_t)o->code_bytes, "form", cpb_sketch_form_name(o->form),
+                                          (uint64_t)o->code_bytes, "form", cpb_estimator_form_name(o->form),
                                           "at_10", o->recall[0], "at_100", o->recall[1]));
   }
   if (curve == NULL) return CLI_OK;

@@ -1,6 +1,7 @@
 /* Trains a sketch: a sample of the data, a centre and a scale, directions and centres. */
 #include <string.h>
 
+#include "capball/advanced/estimator.h"
 #include "choice_json.h"
 #include "data_file.h"
 
@@ -54,7 +55,7 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_f
   if (report->bad_rows > 0) cli_say(job, "bad rows left out: %llu", (unsigned long long)report->bad_rows);
   const double *recall = o.recall;
   cli_say(job, "%zu bytes per row: %zu of %zu directions (%s), %zu of numbers; s = %.6g, %zu of %llu row%s",
-          o.code_bytes, o.bits / 8, o.directions, cpb_sketch_form_name(o.form), o.numbers, o.s,
+          o.code_bytes, o.bits / 8, o.directions, cpb_estimator_form_name(o.form), o.numbers, o.s,
           report->sample, (unsigned long long)report->rows, cli_s(report->rows));
   if (recall[0] >= 0)
     cli_say(job,
@@ -64,8 +65,8 @@ static int tell(const cli_job *job, const cpb_sketch *sketch, const cpb_sketch_f
   cpb_text *facts =
       cli_json("{s:s, s:I, s:I, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "sketch", job->options.output,
                "dim", (uint64_t)o.d, "bits", (uint64_t)o.bits, "variant", cpb_sketch_kind_name(o.kind),
-               "form", cpb_sketch_form_name(o.form), "scale", o.s, "rows", (uint64_t)report->rows, "sample",
-               (uint64_t)report->sample, "skipped", (uint64_t)report->bad_rows, "directions",
+               "form", cpb_estimator_form_name(o.form), "scale", o.s, "rows", (uint64_t)report->rows,
+               "sample", (uint64_t)report->sample, "skipped", (uint64_t)report->bad_rows, "directions",
                (uint64_t)o.directions, "numbers", (uint64_t)o.numbers, "code_bytes", (uint64_t)o.code_bytes);
   if (recall[0] >= 0) facts = cpb_json_set(facts, "recall", cli_json("[f, f]", recall[0], recall[1]));
   return cli_print_json(job, facts);
@@ -104,7 +105,7 @@ static int look(cli_input *in) {
 }
 
 static const char *form_name(size_t i) {
-  return i < CPB_SKETCH_FORMS ? cpb_sketch_form_name((cpb_sketch_form)i) : NULL;
+  return i < CPB_SKETCH_FORMS ? cpb_estimator_form_name((cpb_sketch_form)i) : NULL;
 }
 
 static CLI_OPTION(bytes, "bytes", 0, CLI_COUNT, "N", bytes, "bytes of a code, all counted; instead of bits",

@@ -41,9 +41,6 @@ typedef enum cpb_sketch_form {
 } cpb_sketch_form;
 enum { CPB_SKETCH_FORMS = 5 };
 
-/** "chosen", "principal", "columns", "signs", "turned"; a view, never NULL. */
-CPB_API const char *cpb_sketch_form_name(cpb_sketch_form form);
-
 /** How principal directions of earlier releases are rotated. Values are fixed. */
 typedef enum cpb_sketch_rotation {
   CPB_ROTATION_CHOSEN = 0,

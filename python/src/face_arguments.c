@@ -1,5 +1,6 @@
 #include "base/choice_names.h"
 #include "face.h"
+#include <capball/advanced/estimator.h>
 
 static int find(const char *const *names, PyObject *key) {
   for (int i = 0; names[i] != NULL; i++)
@@ -133,7 +134,7 @@ int face_goal(PyObject *value, cpb_goal *goal) {
   return 0;
 }
 
-static const char *form_name(int form) { return cpb_sketch_form_name((cpb_sketch_form)form); }
+static const char *form_name(int form) { return cpb_estimator_form_name((cpb_sketch_form)form); }
 
 int face_sketch_training(PyObject **values, cpb_sketch_training *training) {
   int form = (int)training->form;

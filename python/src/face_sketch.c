@@ -1,5 +1,6 @@
 /* T14: binary codes and the search among them. */
 #include "face.h"
+#include <capball/advanced/estimator.h>
 
 static void free_sketch(void *held) { cpb_sketch_free(held); }
 static const cpb_sketch *held(PyObject *self) { return ((face_object *)self)->held; }
@@ -124,7 +125,7 @@ static PyObject *get_fact(PyObject *self, void *which) {
   case 'y': return PyLong_FromSize_t(o.code_bytes);
   case 'f':
     if (o.kind != CPB_SKETCH_JOINED) Py_RETURN_NONE;
-    return PyUnicode_FromString(cpb_sketch_form_name(o.form));
+    return PyUnicode_FromString(cpb_estimator_form_name(o.form));
   case 'r':
     if (!(o.recall[0] >= 0)) Py_RETURN_NONE;
     return Py_BuildValue("(dd)", o.recall[0], o.recall[1]);

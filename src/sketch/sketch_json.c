@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capball/sketch.h"
+#include "capball/advanced/estimator.h"
 #include "base/fail.h"
 #include "files/json_file.h"
 #include "sketch/t14_sketch.h"
@@ -30,7 +30,7 @@ static bool put_joined(cpb_text *l, const cpb_sketch *sketch) {
   if (wide == NULL) return false;
   const double tables[] = {o.f_low, o.f_step, o.e_low, o.e_ratio, o.gamma};
   const double recall[] = {o.recall[0] >= 0 ? o.recall[0] : -1, o.recall[1] >= 0 ? o.recall[1] : -1};
-  cpb_json_put(l, "form", "s", cpb_sketch_form_name(o.form));
+  cpb_json_put(l, "form", "s", cpb_estimator_form_name(o.form));
   cpb_json_put(l, "directions", "I", (uint64_t)o.directions);
   cpb_json_put(l, "numbers", "I", (uint64_t)o.numbers);
   cpb_json_put(l, "tables", "V", tables, (size_t)5);
@@ -122,7 +122,7 @@ static void read_joined(cpb_json_file *f, cpb_sketch_options *o) {
   if (o->kind != CPB_SKETCH_JOINED) return;
   const char *form = cpb_json_string_of(cpb_json_get(f->root, "form"));
   int at = form == NULL ? CPB_SKETCH_FORMS : 0;
-  while (at < CPB_SKETCH_FORMS && strcmp(form, cpb_sketch_form_name((cpb_sketch_form)at)) != 0) at++;
+  while (at < CPB_SKETCH_FORMS && strcmp(form, cpb_estimator_form_name((cpb_sketch_form)at)) != 0) at++;
   if (at == CPB_SKETCH_FORMS) cpb_json_refuse(f, CPB_WHY_JSON_VALUE, "\"form\" is unknown");
   o->form = (cpb_sketch_form)at;
   o->directions = cpb_json_count(f, f->root, "directions", 1, DIM_MAX);

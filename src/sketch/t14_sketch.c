@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capball/advanced/estimator.h"
 #include "base/fail.h"
 #include "base/sized.h"
 #include "sphere/t1_embed.h"
@@ -16,7 +17,7 @@ const char *cpb_sketch_kind_name(cpb_sketch_kind kind) {
   return (unsigned)kind < CPB_SKETCH_KINDS ? names[kind] : "?";
 }
 
-const char *cpb_sketch_form_name(cpb_sketch_form form) {
+const char *cpb_estimator_form_name(cpb_sketch_form form) {
   static const char *const names[CPB_SKETCH_FORMS] = {"chosen", "principal", "columns", "signs", "turned"};
   return (unsigned)form < CPB_SKETCH_FORMS ? names[form] : "?";
 }

@@ -37,7 +37,7 @@ check "the bash completion offers verbs" bash -c 'source <(capball completion ba
 check "the bash completion offers second words" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball sketch en) COMP_CWORD=2; _capball; [ "${COMPREPLY[*]}" = encode ]'
 check "the bash completion offers options of two words" bash -c 'source <(capball completion bash)
-  COMP_WORDS=(capball sketch train --fo) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = --form ]'
+  COMP_WORDS=(capball sketch train --ce) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = --certain ]'
 check "the bash completion offers values" bash -c 'source <(capball completion bash)
   COMP_WORDS=(capball fit --goal h) COMP_CWORD=3; _capball; [ "${COMPREPLY[*]}" = hemisphere ]'
 check "the bash completion offers options" bash -c 'source <(capball completion bash)

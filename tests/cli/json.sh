@@ -52,6 +52,7 @@ capball ball rows.csv $ids -o calibrated.json --nu 0.5 --calibrate -q
 says score capball score -m calibrated.json rows.csv $ids --alpha 0.2 --json -q
 says score capball score -m "$root/tests/golden/classes.json" rows.csv $ids --json -q
 says sketch-train capball sketch train rows.csv $ids -o sketch.json --bits 16 --json -q
+says sketch-curve capball sketch curve rows.csv $ids --json -q
 says theory capball theory --json
 says wrap capball wrap rows.csv asked.csv $ids -k 2 -o near.csv --engine-command "$exact" --json -q
 for metric in l2 ip cosine; do says lines capball range rows.csv asked.csv $ids --radius 0.9 --metric $metric -o - -q; done

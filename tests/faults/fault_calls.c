@@ -172,6 +172,7 @@ static cpb_status sketches(cpb_error *error) {
   cpb_sketch_training_init(&training, sizeof training);
   training.bits = BITS;
   training.s = 1;
+  training.form = CPB_FORM_PRINCIPAL; /* one of the forms, for the time it takes */
   uint8_t codes[ROWS * (BITS / 8 + 2)];
   cpb_hit hits[ROWS * 2];
   char *text = NULL;

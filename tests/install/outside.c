@@ -7,7 +7,6 @@
 #include <capball/advanced/feed.h>
 #include <capball/advanced/fitting.h>
 #include <capball/advanced/flow.h>
-#include <capball/index.h>
 #include <capball/advanced/laws.h>
 #include <capball/advanced/rounds.h>
 #include <capball/advanced/seal.h>

@@ -72,7 +72,7 @@ WEB(sketch_fit) cpb_sketch *web_sketch_fit(const web_rows *rows, const char *tex
   cpb_sketch_training_init(&training, sizeof training);
   cpb_sketch_fit_options_init(&fit, sizeof fit);
   fit.training = &training;
-  web_get_choice(&o, "form", cpb_sketch_form, cpb_sketch_form_name, CPB_SKETCH_FORMS, &training.form);
+  web_get_choice(&o, "form", cpb_sketch_form, cpb_estimator_form_name, CPB_SKETCH_FORMS, &training.form);
   web_get_count(&o, "bits", &training.bits);
   web_get_count(&o, "bytes", &training.bytes);
   web_get_flag(&o, "certain", &training.certain);

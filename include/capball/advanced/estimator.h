@@ -85,6 +85,9 @@ CPB_CALL cpb_status cpb_estimator_bounds(const cpb_estimator *estimator, cpb_vie
                                          double confidence, double *estimate, double *low, double *high,
                                          cpb_error *error);
 
+/** The name of a form of joined codes: "chosen", "principal", "columns", "signs", "turned"; a view, never NULL. */
+CPB_API const char *cpb_estimator_form_name(cpb_sketch_form form);
+
 /** The map whose images the hyperplanes divide: centre and scale of the sketch. The caller owns *map. */
 CPB_CALL cpb_status cpb_sketch_map(const cpb_sketch *sketch, cpb_map **map, cpb_error *error);
 
