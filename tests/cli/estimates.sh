@@ -52,7 +52,7 @@ capball sketch encode -m old.json old.csv -o old.u8bin -q
 capball sketch train points.csv -o bare.json --bytes 3 --form principal -q
 sed 's/"spread": 0/"spread": 7/' sketch.json >forged.json
 sed 's/"version": 3/"version": 2/' sketch.json >earlier.json
-capball sketch train points.csv -o other.json --bits 64 --form turned --sample 300 -q
+capball sketch train points.csv -o other.json --bits 64 --form turned --sample 120 -q
 capball sketch encode -m other.json points.csv -o other.u8bin -q
 refuses "an unknown form" 2 '--form: there is no FORM "third"' capball sketch train points.csv -o x.json --form third
 refuses "a bound without rows" 2 '--bound reads rows of --base: give it' capball sketch search -m sketch.json codes.u8bin queries.csv --bound certain -o x.csv
