@@ -11,7 +11,8 @@ _PACKAGES = {"annoy": ("annoy", "engines"), "faiss": ("faiss-cpu", "engines"), "
              "sklearn": ("scikit-learn", "sklearn"), "pyod": ("pyod", "pyod"), "torch": ("torch", "torch"),
              "matplotlib": ("matplotlib", "plots"), "tqdm": ("tqdm", ""), "pyarrow": ("pyarrow", ""), "voyager": ("voyager", ""), "lancedb": ("lancedb", ""),
              "qdrant_client": ("qdrant-client", ""), "chromadb": ("chromadb", ""), "milvus_lite": ("milvus-lite", ""),
-             "pymilvus": ("pymilvus", ""), "sqlite_vec": ("sqlite-vec", ""), "apsw": ("apsw", ""), "duckdb": ("duckdb", "")}
+             "pymilvus": ("pymilvus", ""), "sqlite_vec": ("sqlite-vec", ""), "apsw": ("apsw", ""), "duckdb": ("duckdb", ""),
+             "onnx": ("onnx", "")}
 
 
 def module(name: str) -> Any:

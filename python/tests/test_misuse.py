@@ -14,7 +14,7 @@ from capball import _core
 
 COUNT = int(os.environ.get("CPB_MISUSES", "1000"))
 ERRORS = (ValueError, TypeError, MemoryError, OverflowError, BufferError, RuntimeError, AttributeError, IndexError, OSError,
-          capball.CapballError)
+          ImportError, capball.CapballError)
 
 
 class Liar:

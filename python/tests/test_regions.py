@@ -245,6 +245,7 @@ def test_kinds_of_regions_in_every_form(tmp_path):
 
 def test_describe_is_true_of_the_region():
     """Each line of describe is the region along its column, while the others are at their means."""
+    pytest.importorskip("pandas")
     x, y = load_breast_cancer(return_X_y=True, as_frame=True)
     for model in (BallClassifier(), BallClassifier(SGDClassifier(random_state=0))):
         for region in model.fit(x, y).regions_.values():

@@ -21,13 +21,16 @@ static int version_of(cpb_sketch_kind kind) {
                                         : VERSION;
 }
 
-/* What a code of a joined sketch stands for. False if out of memory. */
-static bool put_joined(cpb_text *l, const cpb_sketch *sketch) {
+/* What a code of a joined sketch stands for. */
+static void put_joined(cpb_text *l, const cpb_sketch *sketch) {
   const cpb_sketch_options o = sketch->options;
   size_t numbers = 0;
   for (size_t i = 0; i < sketch->book_count; i++) numbers += 256 * sketch->books[i].count;
   double *wide = malloc((numbers + 2 * sketch->book_count) * sizeof *wide);
-  if (wide == NULL) return false;
+  if (wide == NULL) {
+    l->failure = CPB_JSON_NO_MEMORY;
+    return;
+  }
   const double tables[] = {o.f_low, o.f_step, o.e_low, o.e_ratio, o.gamma};
   const double recall[] = {o.recall[0] >= 0 ? o.recall[0] : -1, o.recall[1] >= 0 ? o.recall[1] : -1};
   cpb_json_put(l, "form", "s", cpb_estimator_form_name(o.form));
@@ -41,7 +44,6 @@ static bool put_joined(cpb_text *l, const cpb_sketch *sketch) {
   for (size_t i = 0; i < numbers; i++) wide[i] = (double)o.centres[i];
   cpb_json_put(l, "centres", "V", wide, numbers);
   free(wide);
-  return true;
 }
 
 static const char *const rotations[] = {"unknown", "random", "learned", "turned"};
@@ -62,8 +64,8 @@ cpb_status cpb_sketch_to_json(const cpb_sketch *sketch, char **text, cpb_error *
   cpb_json_put(&l, "seed", "s", seed);
   if (o.kind < CPB_SKETCH_JOINED)
     cpb_json_put(&l, "curve", "[]"); /* of a training, which earlier releases read */
-  else if (!put_joined(&l, sketch))
-    return cpb_fail_memory(error, "the centres of a sketch");
+  else
+    put_joined(&l, sketch);
   if (principal) {
     cpb_json_put(&l, "bits_per", "I", (uint64_t)o.bits_per);
     cpb_json_put(&l, "factors", "s", cpb_dtype_name(o.factors));
