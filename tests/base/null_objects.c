@@ -396,6 +396,7 @@ static const cpb_sketch_fit_options *a_sketch_fit_options(void) {
   cpb_sketch_training_init(training, sizeof *training);
   cpb_sketch_fit_options_init(options, sizeof *options);
   training->bits = 8;
+  training->form = CPB_FORM_COLUMNS; /* the one that takes least */
   options->training = training;
   return options;
 }
