@@ -128,7 +128,7 @@ static void answers_are_those_of_knn(void **state) {
   cpb_pool *pool;
   assert_int_equal(cpb_pool_new(3, &pool, NULL), CPB_OK);
   const char *step =
-      getenv("INDEX_STEP"); /* as index_histories: for sanitizers, which look at threads, not at types */
+      getenv("LONG_ROWS_STEP"); /* for sanitizers, which look at threads and memory, not at types */
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i += step != NULL ? strtoul(step, NULL, 10) : 1)
     for (int metric = CPB_L2; metric < CPB_METRICS; metric++)
       try_base(&bases[i], (cpb_metric)metric, cpb_pool_exec(pool));
