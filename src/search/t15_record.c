@@ -214,6 +214,7 @@ size_t cpb_fold_pass(const cpb_fold_asked *asked, size_t level, const void *cons
   const int8_t *codes[CPB_FOLD_ROWS_AT_ONCE];
   int32_t products[CPB_FOLD_ROWS_AT_ONCE];
   size_t kept = 0;
+  if (count == 0) return 0;
   for (size_t i = 0; i < count; i++) codes[i] = (const int8_t *)records[i] + sizeof(cpb_record);
   asked->fold->rows.loops->fine_products(codes, count, asked->level[level].codes, room_of(asked->fold, level),
                                          products);
