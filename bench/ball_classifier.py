@@ -3,7 +3,10 @@
 
   bench/ball_classifier.py                the 18 sets: 6 of scikit-learn, 12 of ../shared/data
   bench/ball_classifier.py --others       more sets of ../shared/data, by which nothing was chosen
-  bench/ball_classifier.py --time         seconds of fit and predict at 100000 rows of 20 columns (--rows for fewer)
+  bench/ball_classifier.py --time         seconds of fit and predict at 100000 rows of 20 columns (--rows for fewer), and bounds
+                                          for SVC: predict when fitted to a tenth of them, with fewer support vectors than all would
+                                          give, and the fit of three tenths
+  bench/ball_classifier.py --time --svc   the same with SVC fitted to all of them, which takes hours
   bench/ball_classifier.py --rows 500     at most so many rows of a set
 
 At most 2500 rows of a set, five folds; LogisticRegression and SVC have scikit-learn's defaults behind a StandardScaler. Sets that
@@ -85,21 +88,36 @@ def accuracies(others, most):
           f"{(auto > kernel).sum()} of {len(table)} sets, behind on {(auto < kernel).sum()}")
 
 
-def times(rows):
-    x, y = make_classification(rows + rows // 4, 20, n_informative=10, n_clusters_per_class=3, flip_y=0.05, random_state=0)
-    print("| method | fit, s | predict, s | accuracy |\n|---|---|---|---|")
+def times(rows, whole):
+    """Predict is of as many rows as were fitted, new ones."""
+    x, y = make_classification(2 * rows, 20, n_informative=10, n_clusters_per_class=3, flip_y=0.05, random_state=0)
+    new, truth, predicts, fits = x[rows:], y[rows:], {}, {}
+    print(f"| method | rows of fit | fit, s | predict of {rows}, s | accuracy |\n|---|---|---|---|---|")
     for name in ("LogisticRegression", "BallClassifier", "4 balls per class", "SVC, rbf kernel"):
+        few = rows if whole or not name.startswith("SVC") else rows // 10
         model, start = METHODS[name](), time.perf_counter()
-        model.fit(x[:rows], y[:rows])
-        fitted, right = time.perf_counter(), 0
-        right = (model.predict(x[rows:]) == y[rows:]).mean()
-        print(f"| {name} | {fitted - start:.2f} | {time.perf_counter() - fitted:.3f} | {100 * right:.1f} |", flush=True)
+        model.fit(x[:few], y[:few])
+        fitted = time.perf_counter()
+        right = (model.predict(new) == truth).mean()
+        fits[name], predicts[name] = fitted - start, time.perf_counter() - fitted
+        print(f"| {name} | {few} | {fits[name]:.2f} | {predicts[name]:.3f} | {100 * right:.1f} |", flush=True)
+    ball, kernel = "4 balls per class", "SVC, rbf kernel"
+    print(f"\nSVC fitted to {few} rows, {model[-1].n_support_.sum()} support vectors: its predict takes {predicts[kernel] / predicts[ball]:.0f} times "
+          f"that of 4 balls per class fitted to {rows}", flush=True)
+    if not whole:
+        few, start = 3 * rows // 10, time.perf_counter()
+        METHODS[kernel]().fit(x[:few], y[:few])
+        fits[kernel] = time.perf_counter() - start
+    print(f"SVC fitted to {few} rows: {fits[kernel]:.0f} s, {fits[kernel] / fits[ball]:.1f} times 4 balls per class fitted to {rows}")
+    if not whole:
+        print(f"More rows only make SVC slower: both are lower bounds for SVC fitted to {rows}")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--others", action="store_true")
 parser.add_argument("--time", action="store_true")
+parser.add_argument("--svc", action="store_true")
 parser.add_argument("--rows", type=int)
 given = parser.parse_args()
 warnings.simplefilter("ignore")
-times(given.rows or 100000) if given.time else accuracies(given.others, given.rows or 2500)
+times(given.rows or 100000, given.svc) if given.time else accuracies(given.others, given.rows or 2500)

@@ -120,7 +120,7 @@ def test_classes_in_databases(model, database):
 def test_regions_in_databases(model, database):
     if database == "sqlite" and not has_exp() and len(model.model_.w) > len(model.classes_):
         pytest.skip("this SQLite has no exp")
-    x = new_rows(model, min(ROWS, 20000))
+    x = new_rows(model)
     names = [f"x{j}" for j in range(x.shape[1])]
     for region in model.regions_.values():
         found = DATABASES[database](region.to_sql(database), x, names)

@@ -40,6 +40,16 @@ printf 'a,b\n1,2\n' >few.csv
 refuses "a missing column is named" 1 '"?c"?' capball score -m "$classes" few.csv -o other.csv
 sed 's/softmax/sofdmax/' "$classes" >damaged.json
 refuses "a damaged file is refused" 1 "damaged.json.*rule" capball score -m damaged.json rows.csv -o other.csv
+# Regions that are no balls; the awk program has the numbers of the files.
+golden=$root/tests/golden
+region() {
+  check "a $1" capball score -m "$golden/region_$1.json" "$golden/rows_60x3.csv" -o "$1.csv" --predict -q
+  awk -F, "$2" "$golden/rows_60x3.csv" | cmp -s - "$1.csv"
+  verdict $? "a $1 has the verdicts of the formula"
+}
+region halfspace '{ print (2*$1 - $2 + 2*$3 >= 7.5 ? 1 : -1) }'
+region complement '{ x = $1 - 4.6565208779765159; y = $2 - 0.54435721317976427; z = $3 - 1.8189541298550265
+  print (x*x + y*y + z*z >= 3.7722406514915336^2 ? 1 : -1) }'
 capball fit rows.csv --id-column name -o map.json -q
 refuses "a map is no model" 1 'holds a "map", wanted a "model"' capball score -m map.json rows.csv -o other.csv
 finish

@@ -181,6 +181,9 @@ export async function createCapball(module, { env = {} } = {}) {
     }
   }
 
+  /** The handle of an object that parse makes of the text of a file. */
+  const parsed = (parse, text, name) => call(null, (scratch) => new Given(given(parse(scratch.string(text), scratch.string(name))), text));
+
   const shapeOf = (x, argument) => (x instanceof Rows ? x : readMatrix(x, argument));
   const dtypeCode = (options) => choice(['f32', 'f64'], 'dtype', options.dtype ?? 'f64');
   /** Applies run(x, y) to rows of any width and returns y. */
@@ -190,6 +193,13 @@ export async function createCapball(module, { env = {} } = {}) {
       const from = scratch.rows(x, 'rows'), to = scratch.newRows(dtype, rows, cols);
       succeed(run(from, to));
       return { data: copyOut(ARRAYS[dtype], wasm.rows_data(to) >>> 0, rows * cols), rows, cols };
+    });
+  /** `cols` numbers for every row, written by run(x, to, rows). */
+  const numbersPerRow = (x, cols, run) =>
+    call(null, (scratch) => {
+      const { rows } = shapeOf(x, 'rows'), to = scratch.reserve(8 * rows * cols);
+      succeed(run(scratch.rows(x, 'rows'), to, rows));
+      return copyOut(Float64Array, to, rows * cols);
     });
   const hitsOf = (pointer, count) => {
     const ids = new Uint32Array(count), values = new Float64Array(count), view = new DataView(memory());
@@ -231,7 +241,7 @@ export async function createCapball(module, { env = {} } = {}) {
         new SphereMap(new Given(given(wasm.map_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, FIT)))))));
     }
     static parse(text, name = 'map') {
-      return call(null, (scratch) => new SphereMap(new Given(given(wasm.map_parse(scratch.string(text), scratch.string(name))), text)));
+      return new SphereMap(parsed(wasm.map_parse, text, name));
     }
     embed(rows, options = {}) {
       return applyRows(rows, this.d + 1, options, (x, y) => wasm.map_embed(this.handle(), x, y));
@@ -289,20 +299,17 @@ export async function createCapball(module, { env = {} } = {}) {
     constructor(made) {
       super(made.handle, wasm.model_free);
       Object.assign(this, takeJson(wasm.model_json(made.handle)));
+      this.kind = REGIONS[this.kind];
     }
     static fit(rows, options = {}) {
       return call(options, (scratch) =>
         new BallModel(new Given(given(wasm.model_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, MODEL)))))));
     }
     static parse(text, name = 'model') {
-      return call(null, (scratch) => new BallModel(new Given(given(wasm.model_parse(scratch.string(text), scratch.string(name))))));
+      return new BallModel(parsed(wasm.model_parse, text, name));
     }
     scores(rows) {
-      return call(null, (scratch) => {
-        const { rows: n } = shapeOf(rows, 'rows'), to = scratch.reserve(8 * n);
-        succeed(wasm.model_scores(this.handle(), scratch.rows(rows, 'rows'), to));
-        return copyOut(Float64Array, to, n);
-      });
+      return numbersPerRow(rows, 1, (x, to) => wasm.model_scores(this.handle(), x, to));
     }
     pValues(scores) {
       return call(null, (scratch) => {
@@ -330,6 +337,43 @@ export async function createCapball(module, { env = {} } = {}) {
     }
   }
 
+  class BallClasses extends Owned {
+    constructor(made) {
+      super(made.handle, wasm.classes_free);
+      Object.assign(this, takeJson(wasm.classes_json(made.handle)));
+    }
+    static parse(text, name = 'classes') {
+      return new BallClasses(parsed(wasm.classes_parse, text, name));
+    }
+    #numbers(rows, run) {
+      const cols = this.labels.length, data = numbersPerRow(rows, cols, run);
+      return { data, rows: data.length / cols, cols };
+    }
+    scores(rows) {
+      return this.#numbers(rows, (x, to) => wasm.classes_scores(this.handle(), x, to));
+    }
+    probabilities(rows) {
+      return this.#numbers(rows, (x, to, n) => wasm.classes_scores(this.handle(), x, to) || wasm.classes_probabilities(this.handle(), to, n));
+    }
+    verdicts({ data, rows, cols }) {
+      if (cols !== this.labels.length) throw invalid('scores', `there are ${this.labels.length} classes, and ${cols} scores per row`);
+      return call(null, (scratch) => {
+        const to = scratch.reserve(4 * rows);
+        wasm.classes_verdicts(this.handle(), scratch.numbers(data), rows, to);
+        return copyOut(Uint32Array, to, rows);
+      });
+    }
+    predict(rows) {
+      return Array.from(this.verdicts(this.scores(rows)), (found) => this.labels[found]);
+    }
+    toFile() {
+      return takeString(wasm.classes_file(this.handle()));
+    }
+    toSql() {
+      return takeString(wasm.classes_sql(this.handle()));
+    }
+  }
+
   class Sketch extends Owned {
     constructor(made) {
       super(made.handle, wasm.sketch_free);
@@ -340,7 +384,7 @@ export async function createCapball(module, { env = {} } = {}) {
         new Sketch(new Given(given(wasm.sketch_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, ['bits', 'bytes', 'form', 'certain', 'seed', 's', 'goal', 'sample', 'skipBad'])))))));
     }
     static parse(text, name = 'sketch') {
-      return call(null, (scratch) => new Sketch(new Given(given(wasm.sketch_parse(scratch.string(text), scratch.string(name))))));
+      return new Sketch(parsed(wasm.sketch_parse, text, name));
     }
     encode(rows) {
       return call(null, (scratch) => {
@@ -370,7 +414,7 @@ export async function createCapball(module, { env = {} } = {}) {
         new Transform(new Given(given(wasm.transform_fit(scratch.rows(rows, 'rows'), scratch.string(optionText(options, ['kind', 'skipBad'])))))));
     }
     static parse(text, name = 'transform') {
-      return call(null, (scratch) => new Transform(new Given(given(wasm.transform_parse(scratch.string(text), scratch.string(name))))));
+      return new Transform(parsed(wasm.transform_parse, text, name));
     }
     base(rows, options = {}) {
       return applyRows(rows, this.cols, options, (x, y) => wasm.transform_apply(this.handle(), 0, x, y));
@@ -472,7 +516,7 @@ export async function createCapball(module, { env = {} } = {}) {
 
   return {
     version: readString(wasm.version()), isa: readString(wasm.isa()), CapballError,
-    Rows, SphereMap, BallModel, Sketch, Transform,
+    Rows, SphereMap, BallModel, BallClasses, Sketch, Transform,
     knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows, printable,
   };
 }

@@ -151,7 +151,8 @@ export interface Strange {
   reasons: { column: number; name: string; value: number; center: number; share: number }[];
 }
 
-/** A ball learned from rows: score = r^2 - |W(x-c)|^2, >= 0 is inside. `contamination`, in (0, 0.5], is the fraction of
+/** A ball learned from rows: score = r^2 - |W(x-c)|^2, >= 0 is inside. `parse` also reads regions that Python's `ball_of`
+ *  has saved: complements of balls, half-spaces and ellipsoids, inside of which scores are >= 0 as well. `contamination`, in (0, 0.5], is the fraction of
  *  these rows that score less than the model's threshold; without it the threshold is 0. `robust` is the recipe for
  *  outliers, that of `capball ball --robust` if `calibrate` is given as well: p-values of new rows. */
 export class BallModel {
@@ -159,6 +160,8 @@ export class BallModel {
   static fit(rows: RowsLike, options?: { nu?: number; gap?: number; method?: 'exact' | 'cap-svm' | 'cap-svm-paper'; whiten?: boolean; ridge?: number; standardize?: boolean; robust?: boolean; calibrate?: boolean; balls?: number | 'auto'; seed?: number; weights?: ArrayLike<number>; contamination?: number } & Stoppable): BallModel;
   static parse(text: string, name?: string): BallModel;
   readonly method: string;
+  /** What is inside; of a half-space `center` is the normal and `radius` the offset. */
+  readonly kind: 'ball' | 'complement' | 'half-space';
   readonly d: number;
   readonly center: number[] | null;
   readonly radius: number;
@@ -181,6 +184,35 @@ export class BallModel {
   /** The content of the model file, that of `capball ball`. */
   toFile(): string;
   /** The ball as an SQL condition. */
+  toSql(): string;
+  free(): void;
+}
+
+/** Classes as balls: a file of `BallClassifier.save` of Python, the one that `capball score` takes. */
+export class BallClasses {
+  private constructor();
+  static parse(text: string, name?: string): BallClasses;
+  readonly d: number;
+  /** The scale of the sphere. */
+  readonly s: number;
+  readonly labels: string[];
+  readonly rule: 'softmax' | 'one-vs-rest' | 'largest';
+  /** Linear functions on the sphere: one per class, or several, its sub-classes. */
+  readonly planes: number;
+  /** Of the training data; 0: unknown. */
+  readonly rows: number;
+  readonly columns: string[] | null;
+  /** A column per label; the class of a row is the one with the largest. */
+  scores(rows: RowsLike): Matrix<Float64Array>;
+  /** A column per label; they sum to 1. An error for the rule `largest`, which has none. */
+  probabilities(rows: RowsLike): Matrix<Float64Array>;
+  /** For each row of scores the number of its class, from 0 in the order of the labels. */
+  verdicts(scores: Matrix): Uint32Array;
+  /** The label of every row. */
+  predict(rows: RowsLike): string[];
+  /** The content of the file, byte for byte. */
+  toFile(): string;
+  /** The class of a row as an SQL expression. */
   toSql(): string;
   free(): void;
 }

@@ -10,6 +10,6 @@ async function compile() {
 
 export { CapballError };
 export const {
-  version, isa, Rows, SphereMap, BallModel, Sketch, Transform,
+  version, isa, Rows, SphereMap, BallModel, BallClasses, Sketch, Transform,
   knn, rangeSearch, hammingKnn, enclosingBall, svdd, abid, norms, recommend, readRows, printable,
 } = await createCapball(await compile());

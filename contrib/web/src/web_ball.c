@@ -121,12 +121,13 @@ WEB(model_json) char *web_model_json(const cpb_model *model) {
   cpb_model_options o = {.size = sizeof o};
   cpb_model_describe(model, &o);
   size_t numbers = o.center == NULL ? 0 : o.d;
-  return web_text(CPB_OK, web_new("{s:s, s:I, s:V, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:V, s:o}", "method",
-                                  cpb_model_method_name(o.method), "d", (uint64_t)o.d, "center", o.center,
-                                  numbers, "radius", o.radius, "threshold", o.threshold, "nu", o.nu, "gap",
-                                  o.gap, "converged", (int)o.converged, "rows", (uint64_t)o.rows, "support",
-                                  (uint64_t)o.support, "whiten", o.whiten, o.whiten == NULL ? 0 : o.d * o.d,
-                                  "columns", web_names(o.columns, o.d)));
+  return web_text(CPB_OK,
+                  web_new("{s:s, s:I, s:I, s:V, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:V, s:o}", "method",
+                          cpb_model_method_name(o.method), "kind", (uint64_t)o.kind, "d", (uint64_t)o.d,
+                          "center", o.center, numbers, "radius", o.radius, "threshold", o.threshold, "nu",
+                          o.nu, "gap", o.gap, "converged", (int)o.converged, "rows", (uint64_t)o.rows,
+                          "support", (uint64_t)o.support, "whiten", o.whiten,
+                          o.whiten == NULL ? 0 : o.d * o.d, "columns", web_names(o.columns, o.d)));
 }
 
 WEB(model_scores) int web_model_scores(const cpb_model *model, const web_rows *x, double *scores) {

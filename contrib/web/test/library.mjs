@@ -28,6 +28,11 @@ export async function libraryTests(capball) {
     throws(() => capball.knn([[1, 2], [3]], [[1, 2]], 1), { argument: 'base' });
     throws(() => capball.knn('rows', [[1, 2]], 1), { argument: 'base' });
     throws(() => SphereMap.parse('{}'), { status: 'malformed file' });
+    throws(() => capball.BallClasses.parse('{}', 'mine.json'), { status: 'malformed file', message: /mine\.json/ });
+    const classes = capball.BallClasses.parse(readFileSync(join(import.meta.dirname, '../../../tests/golden/classes.json'), 'utf8'));
+    throws(() => classes.scores([[1, 2]]), {});
+    throws(() => classes.predict([[1, 2, 3], [1, NaN, 3]]), { row: 1, message: /NaN/ });
+    throws(() => classes.verdicts({ data: Float64Array.of(1, 2, 3), rows: 1, cols: 3 }), { argument: 'scores' });
     throws(() => capball.readRows(new Uint8Array([1, 2, 3]), 'x.npy'), { message: /x\.npy/ });
     throws(() => capball.readRows(new TextEncoder().encode('a,b\n1,x\n'), 'x.csv'), { row: 0, message: /x\.csv: line 2, column 2 \(b\)/ });
   });

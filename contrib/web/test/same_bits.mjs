@@ -12,6 +12,18 @@ const sameBits = (ours, theirs) => {
   assert.equal(bits(ours), bits(theirs));
 };
 
+/** Of each row, by the fields of the file. */
+function insideByFormula({ kind, center, radius, whiten }, rows) {
+  const data = rows.toArray(), d = center.length;
+  return Array.from({ length: rows.rows }, (_, i) => {
+    const x = Array.from(data.subarray(i * d, i * d + d));
+    if (kind === 'half-space') return x.reduce((sum, value, k) => sum + value * center[k], 0) >= radius;
+    const shifted = x.map((value, k) => value - center[k]);
+    const z = whiten === null || whiten.length === 0 ? shifted : shifted.map((_, j) => shifted.reduce((sum, value, k) => sum + whiten[j * d + k] * value, 0));
+    return (Math.hypot(...z) <= radius) === (kind !== 'complement');
+  });
+}
+
 const golden = join(import.meta.dirname, '../../../tests/golden');
 const readable = (name) => {
   try {
@@ -23,7 +35,7 @@ const readable = (name) => {
 };
 
 export async function sameBitsTests(capball) {
-  const { SphereMap, BallModel, Sketch, Transform } = capball;
+  const { SphereMap, BallModel, BallClasses, Sketch, Transform } = capball;
 
   for (const Type of [Float32Array, Float64Array])
     for (const d of [1, 2, 3, 8, 17, 64, 130])
@@ -92,6 +104,37 @@ export async function sameBitsTests(capball) {
       const columns = native.readNpy('p.npy');
       sameBits(model.pValues(model.scores(base)), columns.filter((_, i) => i % 2 === 1));
     });
+  const table = native.path('table.npy'), rows = capball.readRows(readFileSync(join(golden, 'rows_60x3.csv')), 'rows_60x3.csv');
+  writeFileSync(table, native.npyBytes({ data: rows.toArray(), rows: rows.rows, cols: rows.cols }));
+  for (const kind of ['ball', 'complement', 'half-space', 'ellipsoid'])
+    await test(`a saved region, ${kind}: scores and verdicts`, () => {
+      const file = join(golden, `region_${kind.replace('-', '')}.json`), model = BallModel.parse(readFileSync(file, 'utf8'));
+      assert.equal(model.kind, kind === 'ellipsoid' ? 'ball' : kind);
+      native.capball('score', '-m', file, table, '-o', 'scores.npy');
+      native.capball('score', '-m', file, table, '-o', 'verdicts.npy', '--predict');
+      const scores = model.scores(rows), verdicts = model.verdicts(scores);
+      sameBits(scores, native.readNpy('scores.npy'));
+      assert.deepEqual([...verdicts], [...native.readNpy('verdicts.npy')]);
+      assert.equal(model.toFile(), readFileSync(file, 'utf8'));
+      assert.deepEqual([...verdicts], insideByFormula(model, rows).map((inside) => (inside ? 1 : -1)));
+      assert.equal(new Set(verdicts).size, 2);
+    });
+
+  const classes = join(golden, 'classes.json');
+  await test('classes: scores, probabilities, labels, the file', () => {
+    const model = BallClasses.parse(readFileSync(classes, 'utf8')), near = { data: Float64Array.from(rows.toArray(), (value) => value / 2), cols: 3 };
+    native.writeNpy('near.npy', { ...near, rows: rows.rows });
+    native.capball('score', '-m', classes, 'near.npy', '-o', 'classes.npy');
+    const wanted = native.readNpy('classes.npy'), found = model.verdicts(model.scores(near));
+    assert.deepEqual([model.d, model.labels, model.rule, model.columns, model.planes], [3, ['far', 'near'], 'softmax', ['a', 'b', 'c'], 3]);
+    assert.deepEqual([...found], [...wanted.filter((_, i) => i % 3 === 0)]);
+    sameBits(model.probabilities(near).data, wanted.filter((_, i) => i % 3 !== 0));
+    assert.deepEqual(model.predict(near), Array.from(found, (k) => model.labels[k]));
+    assert.equal(new Set(found).size, 2);
+    assert.equal(model.toFile(), readFileSync(classes, 'utf8'));
+    assert.match(model.toSql(), /'far'/);
+  });
+
   await test('enclosing ball and SVDD have the centre of the models', () => {
     assert.deepEqual([...capball.enclosingBall(base).center], BallModel.fit(base).center);
     assert.deepEqual([...capball.svdd(base, { nu: 0.1 }).center], BallModel.fit(base, { nu: 0.1 }).center);
