@@ -448,7 +448,12 @@ static int put_keys(const cli_job *job, const cpb_index *index, const uint64_t *
   char *text;
   int result = cli_keys_of_ids(job, index, ids, count, &text, offsets);
   for (size_t i = 0; result == CLI_OK && i < count; i++) {
-    cpb_text_put(to, text + offsets[i], (size_t)(offsets[i + 1] - offsets[i]));
+    size_t bytes = (size_t)(offsets[i + 1] - offsets[i]);
+    if (memchr(text + offsets[i], '\n', bytes) != NULL || memchr(text + offsets[i], '\r', bytes) != NULL)
+      result = cli_fail(
+          job, "the key of id %llu has a line break, and %s has a key in each line: export it by Python",
+          (unsigned long long)ids[i], job->options.ids);
+    cpb_text_put(to, text + offsets[i], bytes);
     cpb_text_puts(to, "\n");
   }
   free(text);

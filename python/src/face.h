@@ -26,6 +26,7 @@ int face_arguments(const char *function, const char *const *names, int required,
 /* A number into *number, which stays as it is where value is NULL. -1 with an exception naming `name`. */
 int face_double(PyObject *value, const char *name, double *number);
 int face_size(PyObject *value, const char *name, size_t *number);
+int face_count(PyObject *value, const char *name, size_t *number); /* a size that is not 0 */
 int face_uint64(PyObject *value, const char *name, uint64_t *number);
 int face_flag(PyObject *value, bool *flag);
 

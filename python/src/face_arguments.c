@@ -87,6 +87,13 @@ int face_size(PyObject *value, const char *name, size_t *number) {
   return 0;
 }
 
+int face_count(PyObject *value, const char *name, size_t *number) {
+  if (face_size(value, name, number) < 0) return -1;
+  if (value == NULL || *number > 0) return 0;
+  PyErr_Format(PyExc_ValueError, "%s must be a whole number >= 1, got 0", name);
+  return -1;
+}
+
 int face_flag(PyObject *value, bool *flag) {
   if (value == NULL) return 0;
   int got = PyObject_IsTrue(value);
@@ -138,7 +145,7 @@ static const char *form_name(int form) { return cpb_estimator_form_name((cpb_ske
 
 int face_sketch_training(PyObject **values, cpb_sketch_training *training) {
   int form = (int)training->form;
-  if (face_size(values[0], "bytes", &training->bytes) < 0 ||
+  if (face_count(values[0], "bytes", &training->bytes) < 0 ||
       face_choice(values[1], "form", form_name, CPB_SKETCH_FORMS, &form) < 0 ||
       face_flag(values[2], &training->certain) < 0)
     return -1;

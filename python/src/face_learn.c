@@ -81,7 +81,7 @@ static int take_balls(PyObject *value, size_t *balls) {
     return -1;
   }
   if (word) *balls = CPB_BALLS_AUTO;
-  return word ? 0 : face_size(value, "balls", balls);
+  return word ? 0 : face_count(value, "balls", balls);
 }
 
 static int fit_options(PyObject **v, cpb_model_fit_options *o, fit_arrays *arrays, cpb_view x) {

@@ -79,3 +79,18 @@ def test_module_runs_the_command(command):
     said = subprocess.run([sys.executable, "-m", "capball", "--version"], capture_output=True, text=True,
                           env={**os.environ, "PATH": path})
     assert said.returncode == 0 and said.stdout.startswith("capball ")
+
+
+def test_a_key_with_a_line_break_is_not_exported_as_lines(command, tmp_path):
+    capball.Index(np.eye(3), ids=["a", "x\ny", "b"]).save(tmp_path / "keys.index")
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        run(command, "index", "export", tmp_path / "keys.index", "-o", tmp_path / "rows.npy", "--ids", tmp_path / "keys.txt")
+    assert "line break" in raised.value.stderr and not (tmp_path / "keys.txt").exists()
+
+
+def test_counts_of_nothing_are_refused():
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    with pytest.raises(ValueError, match="balls must be a whole number >= 1, got 0"):
+        capball.svdd(x, 0.1, balls=0)
+    with pytest.raises(ValueError, match="bytes must be a whole number >= 1, got 0"):
+        capball.Sketch.fit(x, bytes=0)

@@ -288,7 +288,7 @@ def test_reasons_say_what_would_be_ordinary(rng):
     detector = BallDetector(contamination=0.01).fit(x)
     reason = detector.why(x[7], top=1)[0][0]
     assert reason.column == "x2" and 0 < reason.least < 500 < reason.most < 1000
-    for value, verdict in ((reason.least + 1, 1), (reason.most - 1, 1), (reason.least - 1, -1), (reason.most + 1, -1)):
+    for value, verdict in ((reason.least, 1), (reason.most, 1), (reason.least - 1, -1), (reason.most + 1, -1)):
         assert detector.predict([[0, 50, value]])[0] == verdict
     hopeless = detector.why([[99, 50, 2000]], top=2)[0]
     assert hopeless[0].least == hopeless[0].most
