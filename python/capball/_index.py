@@ -146,7 +146,7 @@ class Index(_core.Index):
         if keys is None:
             keys = first is not None and first[1] is not None and _keys.is_text(first[1])
         width = d if first is None else first[0].shape[1]
-        made = super().__new__(cls, width, metric, np.dtype(dtype).name, copy, *(() if levels is None else (levels,)), keys=keys)
+        made = super().__new__(cls, width, metric, np.dtype(dtype).name, copy, levels, keys)
         made._keyed = keys
         if not copy:
             made._lent, made._lending = [], threading.Lock()

@@ -107,7 +107,7 @@ class Euclidean:
         known = ("auto", "sphere", *_core.TRANSFORMS)
         if transform not in known:
             raise ValueError(f"transform must be one of {', '.join(known)}, got {transform!r}")
-        self.engine: Engine = adapters.engine(engine, **settings)
+        self.engine: Any = adapters.engine(engine, **settings)  # an Engine; some can also grow, remove, save and load
         self._made = (engine if isinstance(engine, str) else None, settings)
         if budget is not None and (isinstance(budget, bool) or not budget > 0):
             raise ValueError(f"budget must be candidates or seconds, > 0, got {budget!r}")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import BY_NAME, Engine, Pgvector, engine
+from . import BY_NAME, Pgvector, engine
 
 
 def _value(text: str) -> Any:
@@ -30,7 +30,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def _bytes(index: Engine) -> int:
+def _bytes(index: Any) -> int:
     """Of the index as it is saved; 0 where it lives elsewhere."""
     if isinstance(index, Pgvector):
         return 0
