@@ -5,7 +5,7 @@
   bench/ball_classifier.py --others       more sets of ../shared/data, by which nothing was chosen
   bench/ball_classifier.py --time         seconds of fit and predict at 100000 rows of 20 columns (--rows for fewer), and bounds
                                           for SVC: predict when fitted to a tenth of them, with fewer support vectors than all would
-                                          give, and the fit of three tenths
+                                          give, and the fit of six tenths
   bench/ball_classifier.py --time --svc   the same with SVC fitted to all of them, which takes hours
   bench/ball_classifier.py --rows 500     at most so many rows of a set
 
@@ -105,7 +105,7 @@ def times(rows, whole):
     print(f"\nSVC fitted to {few} rows, {model[-1].n_support_.sum()} support vectors: its predict takes {predicts[kernel] / predicts[ball]:.0f} times "
           f"that of 4 balls per class fitted to {rows}", flush=True)
     if not whole:
-        few, start = 3 * rows // 10, time.perf_counter()
+        few, start = 6 * rows // 10, time.perf_counter()
         METHODS[kernel]().fit(x[:few], y[:few])
         fits[kernel] = time.perf_counter() - start
     print(f"SVC fitted to {few} rows: {fits[kernel]:.0f} s, {fits[kernel] / fits[ball]:.1f} times 4 balls per class fitted to {rows}")
