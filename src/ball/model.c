@@ -256,7 +256,7 @@ cpb_status cpb_model_ranges(const cpb_model *model, const double *x, double *lea
   for (size_t j = 0; j < d; j++) dist2 += least[j] * (x[j] - c[j]);
   for (size_t j = 0; j < d; j++) { /* M u^2 + 2 g u + dist2 = limit, u = t - x_j */
     double M = most[j], best = x[j] - least[j] / M, square = least[j] * least[j] - M * (dist2 - limit);
-    double half = square > 0 ? sqrt(square) / M : 0, rounding = half * 1e-9 + fabs(best) * 0x1p-50;
+    double half = square > 0 ? sqrt(square) / M : 0, rounding = half * 1e-12 + fabs(best) * 0x1p-50;
     half = outward ? half + rounding : fmax(half - rounding, 0); /* so that the ends are ordinary, too */
     bool below = x[j] < best;
     least[j] = !outward ? best - half : below ? -INFINITY : best + half;

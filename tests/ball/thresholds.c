@@ -226,11 +226,10 @@ static size_t check_ranges(const cpb_model *model, const double *x, double neede
     }
     double error = 1e-9 * (1 + fabs(needed) + fabs(scores[0]));
     assert_true(least[j] <= most[j] && scores[2] >= scores[0] - error);
+    assert_true(least[j] == most[j] ||
+                (scores[0] >= needed && scores[1] >= needed)); /* the ends are ordinary, too */
     empty += least[j] == most[j];
-    if (!one) { /* another ball may be nearer there */
-      assert_true(least[j] == most[j] || (scores[0] >= needed - error && scores[1] >= needed - error));
-      continue;
-    }
+    if (!one) continue; /* another ball may be nearer there */
     assert_true(scores[3] < scores[0]);
     if (least[j] < most[j])
       assert_true(fabs(scores[0] - needed) <= error && fabs(scores[1] - needed) <= error);
