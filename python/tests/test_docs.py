@@ -92,7 +92,7 @@ def test_notebook(path, tmp_path, monkeypatch):
     book = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)
     nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
-    assert sum(cell.cell_type == "code" for cell in book.cells) >= 3
+    assert sum(cell.cell_type == "code" for cell in book.cells) >= 4
 
 
 def test_there_are_six_notebooks():
